@@ -108,8 +108,8 @@ class Gate(NamedTuple):
 
 PEOPLE = {
     "words": "FAIL_ON_PEOPLE",
-    "fails_on": "Exit with 3 if somebody is unique, is among fewer than --few, or has a secret "
-    "that is narrowed to a single value.",
+    "fails_on": "Exit with 3 if somebody's secret is certain (told), or known with at least "
+    "--certainty (nearly), or if somebody is among fewer than --few, or unique.",
 }
 NUMBER = {
     "limit": "NUMBER",
@@ -244,7 +244,7 @@ class _Derived:
             above = typer.Option("--fail-above", metavar=gate.limit, help=gate.fails_above)
             yield parameter("fail_above", str | None, above)
             if gate.words:
-                words = "|".join(gate_words(gate))
+                words = "|".join(word for word in gate_words(gate) if word != "given-away")
                 on = typer.Option("--fail-on", metavar=words, help=gate.fails_on)
                 yield parameter("fail_on", str, on, gate.normally)
             yield from map(_file, ("junit", "sarif"))
@@ -367,7 +367,10 @@ class _Derived:
             if kind.name == "rows" and "reading" in self.signature.parameters:
                 arguments |= {key: value[0] if len(value) == 1 else value, "reading": reading}
             elif kind.name == "rows" and value:
-                table = open_tables(value, reading, roles=given.get("roles"))
+                # Who counts people by a unit reads the column, and leaves it out itself.
+                table = open_tables(
+                    value, reading, roles=given.get("roles"), whole="unit" in self.kinds
+                )
                 columns += table.columns
                 arguments[key] = table
             elif kind.name == "more_rows" and value:

@@ -213,8 +213,11 @@ def open_tables(
     *,
     roles: Path | None = None,
     warn: bool = True,
+    whole: bool = False,
 ) -> Table:
     """Open the files of a command as one table, with roles as they say and without identifiers.
+
+    A whole table keeps them, for what leaves them out itself.
 
     What is given on the command line counts more than what the roles say about reading. Values
     that miss a mark of missing values by spaces or case are warned about. An agent's table is
@@ -230,7 +233,8 @@ def open_tables(
         from hartley.text import conjugate, count_of
 
         confirmed = read_roles(roles, reading)
-        opened, reading = open_with_roles(source, confirmed)[0], confirmed.reading
+        raw = open_table(source, reading=confirmed.reading)
+        opened, reading = open_with_roles(raw, confirmed)[0], confirmed.reading
         if warn:
             if undecided := len(confirmed.named("undecided")):
                 what = f"{count_of(undecided, 'undecided column')} {conjugate(undecided, 'is')}"
@@ -241,7 +245,7 @@ def open_tables(
             )
     if warn and reading.null:
         warn_near_misses(opened, dict.fromkeys(opened.columns, reading.null), "counts as a value")
-    return opened
+    return raw if whole and roles is not None else opened
 
 
 def warn_near_misses(table: Table, declared: Mapping[str, Sequence[object]], instead: str) -> None:

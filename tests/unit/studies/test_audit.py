@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 import hartley
 from hartley.errors import ColumnError, HartleyError, OptionError
 from hartley.studies.look.audit import LARGEST_REGROUPED, Sweep
+from hartley.studies.look.verdict import ONE_ROW
 from hartley.text import number
 
 PEOPLE = hartley.people(400)
@@ -158,7 +159,7 @@ def test_dropped_rows_are_noted():
     )
     assert report.rows_dropped == 1
     assert report.headline.endswith(" 1 row in which age is missing is left out.")
-    assert report.notes == ()
+    assert report.notes == (ONE_ROW,)
 
 
 def test_a_blank_that_always_means_one_secret_is_no_nothing():
@@ -169,13 +170,16 @@ def test_a_blank_that_always_means_one_secret_is_no_nothing():
     assert (report.rows, report.rows_dropped) == (45, 0)
     assert report.headline.startswith("From sex, the diagnosis of 5 of 45 people is certain.")
     assert report.narrowest[0].released is None
-    assert report.notes == ("Missing values of sex, in 5 rows, count as one value of their own.",)
+    assert report.notes == (
+        "Missing values of sex, in 5 rows, count as one value of their own.",
+        ONE_ROW,
+    )
 
 
 def test_a_table_beyond_the_linear_programme_says_so(monkeypatch):
     monkeypatch.setattr("hartley.measures.capacity.LARGEST_PROGRAMME", 10)
     report = hartley.audit(PEOPLE, secret="diagnosis", released="age")
-    assert "zero-error capacity is bounded by the smaller range" in report.notes[-1]
+    assert "zero-error capacity is bounded by the smaller range" in report.notes[-2]
     small = min(report.secret_values, report.released_values)
     bound = report["zero_error_capacity_bound"].value
     assert math.log2(small) <= bound == pytest.approx(math.log2(small), abs=1e-12)

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from hartley.studies.check.check_report import CheckedCell, CheckReport
     from hartley.studies.look.anonymity import AnonymityReport
     from hartley.studies.look.audit import AuditReport
+    from hartley.studies.look.verdict import Verdict
     from hartley.tables.crosstab import Crosstab
 
 FAIL_ON = ("disclosed", "open", "never")
 """What a check can fail on."""
-FAIL_ON_PEOPLE = ("unique", "few", "given-away", "never")
-"""What an audit and a measurement of anonymity can fail on."""
+FAIL_ON_PEOPLE = ("told", "nearly", "few", "unique", "never", "given-away")
+"""What an audit and a measurement of anonymity can fail on; given-away is told."""
 FAIL_ON_SUCCESS = ("certain", "possible", "never")
 """What an attack can fail on."""
 FAIL_ON_SETTLED = ("settled", "open", "never")
@@ -87,18 +88,22 @@ def is_above(numerator: int, denominator: int, bits: object) -> bool:
 def audit_gate(
     report: AuditReport, fail_on: str = "never", fail_above: object = None
 ) -> list[GateCase]:
-    """Test whom an audited release singles out or gives away, and the bits that it reveals."""
-    leaked = report.secret_values, report.narrowest[0].secrets_left
-    cases = above_cases(report.table, leaked, fail_above)
-    return with_condition(cases, people_condition(report.people, fail_on))
+    """Test whom an audited release singles out or tells about, and the bits that it reveals."""
+    ruled_out = max(Fraction(one.values, 1 if one.told else one.left) for one in report.verdicts)
+    gain = max(one.gain for one in report.verdicts)
+    how = " by what is ruled out" if ruled_out >= gain else " by what becomes likelier"
+    most = max(ruled_out, gain)
+    cases = above_cases(report.table, (most.numerator, most.denominator), fail_above, how)
+    return with_condition(cases, people_condition(report.people, report.verdicts, fail_on))
 
 
 def anonymity_gate(
     report: AnonymityReport, fail_on: str = "never", fail_above: object = None
 ) -> list[GateCase]:
-    """Test whom the keys of a table single out or give away, and the bits that they reveal."""
-    cases = above_cases(report.table, (report.rows, report.k), fail_above)
-    return with_condition(cases, anonymity_condition(report, fail_on))
+    """Test whom the keys of a table single out or tell about, and the bits that they reveal."""
+    cases = above_cases(report.table, (report.people.rows, report.k), fail_above)
+    verdicts = [findings.verdict for findings in report.confidential]
+    return with_condition(cases, people_condition(report.people, verdicts, fail_on))
 
 
 def attack_gate(
@@ -126,15 +131,15 @@ def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
     return max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
 
 
-def above_cases(name: str, ratio: tuple[int, int], bits: object) -> list[GateCase]:
+def above_cases(name: str, ratio: tuple[int, int], bits: object, how: str = "") -> list[GateCase]:
     """Test a ratio against a limit, if there is one; without a limit everything passes."""
-    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits)]
+    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits, how)]
 
 
-def above_case(name: str, ratio: tuple[int, int], bits: object) -> GateCase:
+def above_case(name: str, ratio: tuple[int, int], bits: object, how: str = "") -> GateCase:
     """Test a ratio of counts against a limit in bits."""
     numerator, denominator = ratio
-    finding = GateFinding("above", f"more is revealed than {bits} bits", name)
+    finding = GateFinding("above", f"more is revealed than {bits} bits{how}", name)
     return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
 
 
@@ -154,32 +159,29 @@ def check_condition(fail_on: str, words: Sequence[str]) -> None:
         raise OptionError(f"'{fail_on}' is no reason to fail", hint=f"write {', '.join(words)}")
 
 
-def people_condition(people: ExposureCounts, fail_on: str) -> str | None:
+def people_condition(
+    people: ExposureCounts, verdicts: Sequence[Verdict], fail_on: str
+) -> str | None:
     """Return why the people in a release do not pass a condition, without a number of them."""
     check_condition(fail_on, FAIL_ON_PEOPLE)
-    if fail_on == "given-away" and people.given_away is None:
+    if fail_on in {"told", "given-away", "nearly"} and not verdicts:
         raise OptionError(
-            "Whose secret is given away is not known without a secret",
+            "Whose secret is told is not known without a secret",
             hint="name the confidential columns (--confidential)",
         )
+    told = any(one.told for one in verdicts), "somebody's secret is told for certain"
+    near = any(one.nearly_told for one in verdicts), "somebody's secret is nearly told"
     reasons = {
         "unique": (people.unique, "somebody is unique in what is released"),
         "few": (people.among_few, f"somebody is among fewer than {people.k}"),
-        "given-away": (people.given_away, "somebody's secret is given away"),
+        "told": told,
+        "given-away": told,
+        "nearly": told if told[0] else near,
         "never": (0, ""),
     }
-    number, reason = reasons[fail_on]
-    return reason if number else None
-
-
-def anonymity_condition(report: AnonymityReport, fail_on: str) -> str | None:
-    """Return why the people of a report on anonymity do not pass a condition.
-
-    A confidential value is given away if everybody with the same keys has it.
-    """
-    shared = [findings.homogeneous_rows for findings in report.confidential]
-    people = replace(report.people, given_away=max(shared, default=None))
-    return people_condition(people, fail_on)
+    stops, reason = reasons[fail_on]
+    word = max(verdicts, key=lambda one: one.exposed).word if verdicts else ""
+    return reason + (f" (verdict: {word})" if word else "") if stops else None
 
 
 def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:

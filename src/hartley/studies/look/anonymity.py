@@ -12,14 +12,14 @@ import numpy as np
 
 from hartley.engines.table import Kind
 from hartley.errors import OptionError
-from hartley.exact import check_base
+from hartley.exact import check_base, log_ratio
 from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
 from hartley.measures import anonymity as measures
 from hartley.measures.registry import MEASURES
 from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
-from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
+from hartley.ranges.relation import FEW, ExposureCounts, Relation, check_group_size
 from hartley.report import (
     Cell,
     Chart,
@@ -33,8 +33,25 @@ from hartley.report import (
     Tile,
     plain_values,
 )
-from hartley.schema.roles import chosen_columns, open_for
-from hartley.studies.look.exposure import counts_more, key_risks, record_exposure, with_exposure
+from hartley.schema.roles import chosen_columns
+from hartley.studies.look.exposure import (
+    PeopleCounter,
+    check_unit,
+    counts_more,
+    key_risks,
+    open_people,
+    record_exposure,
+    repeated_identifiers,
+    with_exposure,
+)
+from hartley.studies.look.verdict import (
+    ONE_ROW,
+    Verdict,
+    absent_shares,
+    levels_of,
+    verdict_tiles,
+    worst,
+)
 from hartley.tables.opening import open_table
 from hartley.tables.view import OF_COLUMN, left_out_sentence, missing_note, prepare
 from hartley.text import (
@@ -55,7 +72,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.inputs import Columns, Few, Groups, MoreRows, Progress, PythonOnly, Rows
+    from hartley.inputs import (
+        Column,
+        Columns,
+        Few,
+        Groups,
+        MoreRows,
+        Number,
+        Progress,
+        PythonOnly,
+        Rows,
+    )
+    from hartley.engines.table import Table
     from hartley.measures.anonymity import SizeBand
     from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses
@@ -112,6 +140,8 @@ class ConfidentialFindings:
     homogeneous_rows: int
     skewed_classes: int
     skewed_rows: int
+    verdict: Verdict
+    """What the keys make certain about it, and nearly certain."""
 
     def sentences(self, unit: str) -> tuple[str, ...]:
         """Say in plain words which attacks on this column succeed."""
@@ -213,6 +243,15 @@ class AnonymityReport(Readable):
     notes: tuple[str, ...]
     people: ExposureCounts
     """How many people are unique or stand among few."""
+    unit_column: str | None = None
+    """The column that says whose row it is; without one a row is a person."""
+    repeated: str = ""
+    """Which identifiers have fewer values than rows, where a row counts as a person."""
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The strongest verdict on a confidential column; None where none is named."""
+        return worst([one.verdict for one in self.confidential]) if self.confidential else None
 
     @property
     def unit(self) -> str:
@@ -232,25 +271,38 @@ class AnonymityReport(Readable):
             for findings in self.confidential
             if findings.left_out
         )
+        verdict, people = self.verdict, self.people
+        alone = (f"{count_of(people.unique, 'person')} unique",) if people.unique else ()
+        few = f"{count_of(people.among_few, 'person')} among fewer than {people.k}"
+        stand = ", ".join((*alone, *((few,) if people.among_few else ())))
+        judged = (
+            ("No confidential column was named, so nothing is said about what the keys tell.",)
+            if verdict is None
+            else (verdict.sentence, verdict.next)
+        )
         made = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
-        if sure := self._revealed:
-            made += f", but still reveals a confidential value for {count_of(sure, 'record')}"
-        return " ".join((f"{made}.", *left_out))
+        made += f": {stand}." if stand else "."
+        return " ".join(filter(None, (made, *judged, *left_out, self.repeated)))
+
+    def _nouns(self, number: int) -> str:
+        """Return what is counted: people where a unit is named, else records."""
+        return plural(number, "person" if self.unit_column else "record")
 
     @property
-    def _revealed(self) -> int:
-        """For how many records some confidential value is given away, at worst."""
-        return max((findings.given_away for findings in self.confidential), default=0)
+    def _rows(self) -> str:
+        rows = f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')}"
+        if self.unit_column:
+            people = count_of(self.people.rows, "person")
+            rows = f"{count_of(self.rows, 'row')} of {people} {conjugate(self.rows, 'falls')}"
+        return f"{rows} into {count_of(self.classes, 'class')} of equal keys"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
         return (
             (
-                f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')} into "
-                f"{count_of(self.classes, 'class')} of equal keys, the smallest of "
-                f"{count_of(self.k, 'record')}; "
-                f"{count_of(self.unique, 'record')} {conjugate(self.unique, 'is')} unique."
+                f"{self._rows}, the smallest of {self.k:,} {self._nouns(self.k)}; "
+                f"{self.unique:,} {self._nouns(self.unique)} {conjugate(self.unique, 'is')} unique."
             ),
             self.people.sentence,
             (
@@ -299,29 +351,25 @@ class AnonymityReport(Readable):
 
     def report(self) -> Report:
         """Return the report in sections; its picture shows how many records are alike."""
-        sure = self._revealed
+        verdict = self.verdict
         return Report(
             f"Anonymity of {self.table}",
             self.headline,
             (
                 Tile(
-                    f"{self.k:,}",
-                    f"{plural(self.k, 'record')} in the smallest class (k)",
-                    self.k == 1,
+                    f"{self.k:,}", f"{self._nouns(self.k)} in the smallest class (k)", self.k == 1
                 ),
                 few_tile(self.people),
                 Tile(
                     f"{self.unique:,}",
-                    f"unique {plural(self.unique, 'record')} of {self.rows:,}",
+                    f"unique {self._nouns(self.unique)} of {self.people.rows:,}",
                     self.unique > 0,
                 ),
-                Tile(
-                    f"{sure:,}",
-                    f"{plural(sure, 'record')} whose confidential value is revealed",
-                    sure > 0,
-                )
-                if self.confidential
-                else Tile(f"{self.classes:,}", "classes of equal keys"),
+                *(
+                    (Tile(f"{self.classes:,}", "classes of equal keys"),)
+                    if verdict is None
+                    else verdict_tiles(verdict)
+                ),
             ),
             tuple(self._sections()),
             "Counts and shares are exact; risks, leakage and distances are rounded up, diversity "
@@ -331,13 +379,12 @@ class AnonymityReport(Readable):
 
     def _sections(self) -> Iterator[Section]:
         hidden = ", ".join(findings.column for findings in self.confidential)
-        records = f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')}"
         yield Section(
             "What was measured",
             (
                 f"Keys, by which a person could be recognised: {', '.join(self.keys)}.",
                 *((f"Confidential: {hidden}.",) if hidden else ()),
-                f"{records} into {count_of(self.classes, 'class')} of equal keys.",
+                f"{self._rows}.",
                 self.people.sentence,
             ),
             self.notes,
@@ -366,7 +413,7 @@ class AnonymityReport(Readable):
         roles: RolesSource | None = None,
     ) -> Path:
         """Write the risk of every record of the table that was measured."""
-        return key_risks(table, self.keys, roles=roles).write(path)
+        return key_risks(table, self.keys, roles=roles, unit=self.unit_column).write(path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
@@ -376,8 +423,14 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        fields: dict[str, Any] = plain_values(self, endless=lambda _: "Infinity")
-        return head | fields | tail
+        plain = replace(
+            self, confidential=tuple(replace(one, verdict=None) for one in self.confidential)
+        )
+        fields: dict[str, Any] = plain_values(plain, endless=lambda _: "Infinity")
+        for column, one in zip(fields["confidential"], self.confidential, strict=True):
+            column["verdict"] = one.verdict.to_dict()
+        judged = {"verdict": None if self.verdict is None else self.verdict.to_dict()}
+        return head | fields | tail | judged
 
 
 # --- anonymity ------------------------------------------------------------------------------------
@@ -394,6 +447,8 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     population: MoreRows | None = None,
     base: PythonOnly[float] = 2,
     few: Few = FEW,
+    certainty: Number = "0.95",
+    unit: Column | None = None,
     roles: RolesSource | None = None,
     progress: Progress | None = None,
 ) -> AnonymityReport:
@@ -423,6 +478,10 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
             prosecutor's.
         base: of the logarithms, 2 counts bits; also that of delta-disclosure.
         few: Count the people in groups of fewer than this many with the same values.
+        certainty: Count the people whose confidential value is known with at least this certainty,
+            a share between 0.5 and 1.
+        unit: The column that says whose row it is: people are counted instead of rows; default: the
+            unit of the roles.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the keys
             are held in memory.
@@ -433,13 +492,15 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
         >>> report = anonymity(ward, keys="age", confidential="ill")
         >>> print(report.headline)
-        the dict is 3-anonymous over age, but still reveals a confidential value for 3 records.
+        the dict is 3-anonymous over age: 6 people among fewer than 5. From age, the ill of 3 of 6
+        people is certain. A guess from age is right for 83.33 % of people, without it for 83.33 %.
+        Coarsen or drop a released column (hartley anonymize), or release bins (--bins).
         >>> report.leakage, report["ill"].equal_closeness
         (1.0, Fraction(1, 6))
     """
     check_base(base)
     check_group_size(few)
-    opened, known_roles = open_for(table, roles)
+    opened, known_roles, unit = open_people(table, roles, unit)
     named = (
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
         _names(chosen_columns(known_roles, confidential, "confidential", what=""), "confidential"),
@@ -451,6 +512,14 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
             if (role := known_roles.columns.get(name)) is not None and role.hierarchy is not None
         }
     _check_roles(*named, ordered, hierarchy)
+    counter = None
+    if unit is not None:
+        check_unit(opened, unit, (*named[0], *named[1]))
+        if population is not None:
+            raise OptionError(
+                "People of a unit are not compared with a population", hint="leave one of them out"
+            )
+        counter = PeopleCounter(opened, named[0], unit=unit)
     view = prepare(opened, [*named[0], *named[1]], missing="value")
     tell = progress or (lambda _what, _share: None)
     at = list(range(len(named[0])))
@@ -466,22 +535,28 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         levels = None
         if groups is not None:
             levels = nested_levels(column, tally.values, groups, view.table)
-        findings.append(_findings(known, tally, ordering, levels, base))
+        verdict = _judged(known, tally, view.table, named[0], groups, certainty, counter)
+        findings.append(_findings(known, tally, ordering, levels, base, verdict))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
     people = ExposureCounts.of_classes(classes.sizes, few)
-    if counts_more(known_roles):
-        people = with_exposure(people, record_exposure(opened, named[0], roles=known_roles))
+    if counts_more(known_roles) or unit is not None:
+        exposure = record_exposure(opened, named[0], roles=known_roles, unit=unit)
+        people = with_exposure(people, exposure)
+        if exposure.sizes is not None:
+            alike = np.arange(exposure.sizes.size)
+            classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)
+            sampled, held = classes, classes.sizes
     tell("count", 1.0)
     return AnonymityReport(
         table=opened.name,
         keys=named[0],
-        rows=classes.rows,
+        rows=view.rows,
         classes=len(classes),
         k=measures.k_anonymity(classes),
-        unique=measures.unique_records(classes),
-        leakage=measures.record_leakage(classes, base=base),
+        unique=people.unique,
+        leakage=log_ratio(people.rows, measures.k_anonymity(classes), base=base),
         prosecutor=measures.prosecutor_risk(classes),
         journalist=measures.journalist_risk(held),
         marketer=measures.marketer_risk(sampled, None if everybody is None else held),
@@ -490,7 +565,14 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         sizes=measures.size_bands(classes.sizes),
         confidential=tuple(findings),
         people=people,
-        notes=tuple(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
+        unit_column=unit,
+        repeated=""
+        if known_roles is None or unit is not None
+        else repeated_identifiers(table, known_roles),
+        notes=(
+            *(missing_note(c.name, c.missing) for c in view.columns[: len(at)] if c.missing),
+            *(() if unit is not None else (ONE_ROW,)),
+        ),
     )
 
 
@@ -605,12 +687,37 @@ def _population(
     return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
-def _findings(
+def _judged(  # noqa: PLR0913, PLR0917 - what is judged, and how
+    column: ViewColumn,
+    tally: KeyClasses,
+    table: Table,
+    keys: tuple[str, ...],
+    groups: Mapping[Any, object] | None,
+    certainty: object,
+    counter: PeopleCounter | None,
+) -> Verdict:
+    """Judge what the keys tell about a confidential column, at the strongest of its levels."""
+    if counter is not None:
+        verdict = counter.judge((column.name,), certainty, groups=groups)
+    else:
+        verdict = Verdict.of_summary(tally.summary, keys, (column.name,), certainty)
+        if groups is not None:
+            levels = levels_of(column.name, tally.values, groups)
+            others = Verdict.of_levels(tally.pairs(), levels, verdict, certainty)
+            verdict = worst([verdict, *others])
+    if verdict.word != "nothing" or not column.missing:
+        return verdict
+    both = Relation.from_table(table, secret=column.name, released=keys, missing="value")
+    return replace(verdict, absent=absent_shares(both), left_out=column.missing)
+
+
+def _findings(  # noqa: PLR0913, PLR0917 - what is counted, and how
     column: ViewColumn,
     tally: KeyClasses,
     ordering: NDArray[np.int64] | None,
     levels: list[Level] | None,
     base: float,
+    verdict: Verdict,
 ) -> ConfidentialFindings:
     classes = tally.counts
     distinct = measures.distinct_diversity(classes)
@@ -642,6 +749,7 @@ def _findings(
         homogeneous_rows=alike[1],
         skewed_classes=skewed[0],
         skewed_rows=skewed[1],
+        verdict=verdict,
     )
 
 
@@ -651,7 +759,7 @@ def _findings(
 
 def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
     """Return the measures of the classes, which do not depend on confidential columns."""
-    whole = math.log(report.rows, report.base)
+    whole = math.log(report.people.rows, report.base)
     return (
         _line(
             "k_anonymity",
@@ -670,11 +778,10 @@ def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
         _line(
             "unique_records",
             f"{report.unique:,}",
-            f"Of the records, {percent(report.unique, report.rows, round='up', mark='words')} "
-            "share their keys with no other."
+            f"{report.unique:,} of {report.people.rows:,} share their keys with no other."
             if report.unique
             else "Every record shares its keys with another.",
-            report.unique / report.rows,
+            report.unique / report.people.rows,
         ),
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, OptionError
 from hartley.exact import log_ratio, parse_step
 from hartley.inputs import formerly
@@ -38,9 +39,11 @@ from hartley.report import (
 from hartley.studies.look.verdict import (
     CERTAINTY,
     MANY_VALUES,
+    ONE_ROW,
     NearbyPeople,
     Verdict,
     absent_shares,
+    levels_of,
     parse_width,
     share_text,
     verdict_tiles,
@@ -56,8 +59,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
     from hartley.inputs import (
+        Column,
         Columns,
         Condition,
         Few,
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
+    from hartley.studies.look.exposure import PeopleCounter
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -214,16 +218,15 @@ def _parse_range(column: str, text: str) -> tuple[Fraction, ...]:
     return tuple(low + i * by for i in range(count))
 
 
-def sweep_steps(  # noqa: PLR0913 - what points are made of
+def sweep_steps(
     open_relation: Callable[[dict[str, object]], Relation],
     sweep: Sweep,
     *,
+    count: Callable[[Relation, Fraction], tuple[ExposureCounts, Verdict]],
     base: float = 2,
-    k: int = FEW,
-    certainty: object = CERTAINTY,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
-    """Measure the release of one column in bins of every wanted step."""
+    """Measure the release of one column in bins of every wanted step, and count its people."""
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
         open_relation({sweep.column: step})  # refuses what cannot be binned
     plain = open_relation({})
@@ -232,7 +235,8 @@ def sweep_steps(  # noqa: PLR0913 - what points are made of
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
     points: list[SweepPoint] = []
     for step, relation in _relations(open_relation, plain, sweep, numbers, at):
-        points.append(_measure(relation, step, _distortion(numbers, step), base, k, certainty))
+        people = count(relation, step)
+        points.append(_measure(relation, step, _distortion(numbers, step), base, *people))
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
     return tuple(points)
@@ -284,14 +288,17 @@ def verdict_of(relation: Relation, certainty: object = CERTAINTY) -> Verdict:
 
 
 def _measure(  # noqa: PLR0913, PLR0917 - what a point is made of
-    relation: Relation, step: Fraction, distortion: float, base: float, k: int, certainty: object
+    relation: Relation,
+    step: Fraction,
+    distortion: float,
+    base: float,
+    people: ExposureCounts,
+    verdict: Verdict,
 ) -> SweepPoint:
-    people, verdict = people_of(relation, k), verdict_of(relation, certainty)
-    assert people.given_away is not None
     return SweepPoint(
         told=verdict.told,
         known=verdict.nearly_told,
-        given_away=people.given_away,
+        given_away=verdict.told,
         among_few=people.among_few,
         # Readable as a double, so never a fraction.
         step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
@@ -376,6 +383,10 @@ class AuditReport(Readable):
     verdicts: tuple[Verdict, ...]
     """What it makes certain, and nearly certain, about each secret column; about all together,
     where there are several, at the end."""
+    unit_column: str | None = None
+    """The column that says whose row it is; without one a row is a person."""
+    repeated: str = ""
+    """Which identifiers have fewer values than rows, where a row counts as a person."""
 
     @property
     def verdict(self) -> Verdict:
@@ -386,7 +397,9 @@ class AuditReport(Readable):
     def headline(self) -> str:
         """The verdict, what to do, and which rows are left out."""
         verdict = self.verdict
-        return " ".join(filter(None, (verdict.sentence, verdict.next, self.left_out)))
+        return " ".join(
+            filter(None, (verdict.sentence, verdict.next, self.left_out, self.repeated))
+        )
 
     @property
     def unit(self) -> str:
@@ -601,7 +614,7 @@ class AuditReport(Readable):
 
 
 @formerly(few="k")
-def audit(  # noqa: PLR0913 - each is one choice of the user's
+def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     secret: Columns | RowType | None = None,
@@ -614,6 +627,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     few: Few = FEW,
     certainty: Number = "0.95",
     within: Number | None = None,
+    unit: Column | None = None,
     roles: RolesSource | None = None,
     memory_limit: Size | None = None,
     progress: Progress | None = None,
@@ -639,6 +653,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             between 0.5 and 1.
         within: Count a secret number as known within this distance; default: about a sixteenth of
             its range.
+        unit: The column that says whose row it is: people are counted instead of rows; default: the
+            unit of the roles.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. With a
             household or a sampling weight among them, people are counted by these too, and the
             columns are held in memory.
@@ -661,9 +677,10 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     if roles is None and secret is not None and released is not None:
         opened = open_table(table)
     else:  # an audit of named columns needs no code of roles
-        from hartley.schema.roles import chosen_columns, open_for
+        from hartley.schema.roles import chosen_columns
+        from hartley.studies.look.exposure import open_people
 
-        opened, named = open_for(table, roles)
+        opened, named, unit = open_people(table, roles, unit)
         if not isinstance(secret, RowType):
             secret = chosen_columns(named, secret, "confidential", what="secret")
         released = chosen_columns(named, released, "key", what="released")
@@ -671,7 +688,7 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         secret = ROW
     wish = Sweep.parse(sweep)
 
-    def relate(steps: dict[str, object], about: object = secret, absent: str = missing) -> Relation:
+    def relate(steps: dict[str, object], about: Any = secret, absent: str = missing) -> Relation:  # noqa: ANN401 - a secret
         return Relation.from_table(
             opened,
             secret=about,
@@ -695,22 +712,43 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
             what = "is the record, of which the table holds one only, so there is nothing left to "
         raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
     findings, notes = find_all(relation, base=base)
+    counter, repeated = None, ""
+    if named is not None or unit is not None:
+        from hartley.studies.look.exposure import PeopleCounter, repeated_identifiers
+
+        counter = PeopleCounter(opened, names_of(released), missing, named, unit)
+        if named is not None and unit is None:
+            repeated = repeated_identifiers(table, named)
+    columns = () if secret is ROW else relation.secret_names
+    judge = _Judge(
+        columns,
+        relate,
+        dict(bins or {}),
+        certainty,
+        None if within is None else parse_width(within),
+        named,
+        counter if unit else None,
+    )
+    people = people_of(relation, few)
+    if counter is not None:
+        people = counter.count(people, columns, judge.texts)
+    verdicts = judge.all(relation)
+    if unit is not None:
+        people = replace(people, given_away=verdicts[-1].told)
     points: tuple[SweepPoint, ...] = ()
     if wish is not None:
         others = {name: step for name, step in (bins or {}).items() if name != wish.column}
+
+        def count(relation: Relation, step: Fraction) -> tuple[ExposureCounts, Verdict]:
+            at = replace(judge, bins=others | {wish.column: step})
+            people = people_of(relation, few)
+            if at.counter is not None:
+                people = at.counter.count(people, columns, at.texts)
+            return people, at.together(relation)
+
         points = sweep_steps(
-            lambda steps: relate(others | steps),
-            wish,
-            base=base,
-            k=few,
-            certainty=certainty,
-            progress=progress,
+            lambda steps: relate(others | steps), wish, count=count, base=base, progress=progress
         )
-    view = relation.view
-    assert view is not None
-    people = people_of(relation, few)
-    if named is not None:
-        people = _by_roles(people, opened, relation, named, bins or {}, missing)
     return AuditReport(
         table=opened.name,
         secret=relation.secret_names,
@@ -719,8 +757,8 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         bins={name: str(step) for name, step in (bins or {}).items()},
         missing=missing,
         rows=summary.rows,
-        rows_dropped=view.dropped,
-        left_out=view.left_out_sentence,
+        rows_dropped=relation.left_out,
+        left_out=relation.left_out_sentence,
         secret_values=summary.secrets,
         released_values=summary.released,
         pairs=summary.pairs,
@@ -731,109 +769,100 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
         hypothesis=None if hypothesis is None else _test(relation, hypothesis, base),
         sweep=points,
         sweep_column=None if wish is None else wish.column,
-        notes=(*_notes(relation), *notes),
+        notes=(*_notes(relation), *notes, *([] if unit else [ONE_ROW])),
         people=people,
-        verdicts=judge(
-            relation,
-            lambda about, absent=missing: relate(dict(bins or {}), about, absent),
-            certainty,
-            within,
-            named,
-        ),
+        verdicts=verdicts,
+        unit_column=unit,
+        repeated=repeated,
     )
 
 
-def judge(
-    relation: Relation,
-    relate: Callable[..., Relation],
-    certainty: object,
-    within: object,
-    roles: Roles | None,
-) -> tuple[Verdict, ...]:
-    """Judge each secret column, at its strongest level, and all together where there are several.
+@dataclass(frozen=True)
+class _Judge:
+    """Judges each secret column, at its strongest level, and all of them together."""
 
-    ``relate`` makes the relation of another secret, or with missing secrets as values.
-    """
-    names = relation.secret_names
-    width = None if within is None else parse_width(within)
-    if relation.view is None or names == ("ROW",):
-        return (replace(verdict_of(relation, certainty), secret_is_record=True),)
-    alone = [relation] if len(names) == 1 else [relate(name) for name in names]
-    verdicts = [_nearby(_strongest(one, certainty, roles), one, width) for one in alone]
-    if width is not None and all(verdict.within is None for verdict in verdicts):
-        raise OptionError(
-            f"No distance can be counted between values of {_columns(names)}",
-            hint="leave within out, or name a secret column of numbers",
+    secret: tuple[str, ...]
+    """The secret columns; none where the record is the secret."""
+    relate: Callable[..., Relation]
+    """Relates bins, a secret, and what missing values are."""
+    bins: dict[str, object]
+    certainty: object
+    width: Fraction | None
+    """Within which a number counts as known."""
+    roles: Roles | None
+    counter: PeopleCounter | None
+    """Counts people where a unit is named."""
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The bins as texts."""
+        return {name: str(step) for name, step in self.bins.items()}
+
+    def all(self, relation: Relation) -> tuple[Verdict, ...]:
+        """Judge each secret column, and all together where there are several."""
+        if not self.secret:
+            return (self.together(relation),)
+        several = len(self.secret) > 1
+        alone = [self.relate(self.bins, name) for name in self.secret] if several else [relation]
+        verdicts = [self._absent(self._nearby(self._strongest(one), one), one) for one in alone]
+        if self.width is not None and all(verdict.within is None for verdict in verdicts):
+            raise OptionError(
+                "No distance can be counted between the secrets"
+                + (" of people with a unit" if self.counter else ""),
+                hint="leave out --within"
+                + ("" if self.counter else ", or name a secret column of numbers"),
+            )
+        together = [self._absent(self.together(relation), relation)] if several else []
+        return (*verdicts, *together)
+
+    def together(self, relation: Relation) -> Verdict:
+        """Judge all secret columns together."""
+        if self.counter is not None:
+            return self.counter.judge(self.secret, self.certainty, self.texts)
+        return replace(verdict_of(relation, self.certainty), secret_is_record=not self.secret)
+
+    def _strongest(self, relation: Relation) -> Verdict:
+        """Judge a secret as it is, and at each level of the groups that the roles give it."""
+        (name,) = relation.secret_names
+        role, groups = None if self.roles is None else self.roles.columns.get(name), None
+        if role is not None and role.hierarchy is not None and relation.view is not None:
+            from hartley.policies.hierarchy import read_hierarchy
+
+            groups = read_hierarchy(role.hierarchy, name, relation.view.table)
+        if self.counter is not None:
+            return self.counter.judge((name,), self.certainty, self.texts, groups)
+        verdict = verdict_of(relation, self.certainty)
+        levels = levels_of(name, relation.secret_range, groups) if groups else []
+        return worst(
+            [verdict, *Verdict.of_levels(relation.pairs(), levels, verdict, self.certainty)]
+            if levels
+            else [verdict]
         )
-    if len(names) > 1:
-        verdicts.append(verdict_of(relation, certainty))
-        alone.append(relation)
-    return tuple(_with_absent(*each, relate) for each in zip(verdicts, alone, strict=True))
 
+    def _nearby(self, verdict: Verdict, relation: Relation) -> Verdict:
+        """Add who is known within a distance, if the secret is made of many numbers."""
+        summary, view = relation.summary, relation.view
+        many = summary.secrets > MANY_VALUES and summary.pairs <= LARGEST_REGROUPED
+        number = view is not None and view.columns[0].kind.numeric
+        if self.counter is not None or not number or not (self.width or many):
+            return verdict
+        values, width = relation.secret_range, self.width
+        if values[-1] is None or not math.isfinite(values[0]) or not math.isfinite(values[-1]):
+            return verdict
+        if width is None:
+            from hartley.studies.look.scanned_column import nested_widths
 
-def _strongest(relation: Relation, certainty: object, roles: Roles | None) -> Verdict:
-    """Judge a secret as it is, and at each level of the hierarchy that the roles give it."""
-    verdicts = [verdict_of(relation, certainty)]
-    (name,) = relation.secret_names
-    role = None if roles is None else roles.columns.get(name)
-    if role is not None and role.hierarchy is not None:
-        from hartley.policies.hierarchy import nested_levels, read_hierarchy
+            whole = all(float(value).is_integer() for value in values)
+            width = Fraction(str(nested_widths(values[0], values[-1], whole=whole)[0]))
+        near = NearbyPeople.of_pairs(relation.pairs(), values, width, verdict.known)
+        return replace(verdict, within=near)
 
-        assert relation.view is not None
-        table = relation.view.table
-        groups = read_hierarchy(role.hierarchy, name, table)
-        levels = nested_levels(name, relation.secret_range, groups, table)
-        verdicts += Verdict.of_levels(relation.pairs(), levels, verdicts[0], certainty)
-    return worst(verdicts)
-
-
-def _nearby(verdict: Verdict, relation: Relation, width: Fraction | None) -> Verdict:
-    """Add who is known within a distance, if the secret is made of many numbers."""
-    assert relation.view is not None
-    column, many = relation.view.columns[0], relation.summary.secrets > MANY_VALUES
-    few = relation.summary.pairs <= LARGEST_REGROUPED
-    if not column.kind.numeric or not (width or (many and few)):
-        return verdict
-    values = relation.secret_range
-    if values[-1] is None or not math.isfinite(values[0]) or not math.isfinite(values[-1]):
-        return verdict
-    if width is None:
-        from hartley.studies.look.scanned_column import nested_widths
-
-        whole = all(float(value).is_integer() for value in values)
-        width = Fraction(str(nested_widths(values[0], values[-1], whole=whole)[0]))
-    near = NearbyPeople.of_pairs(relation.pairs(), values, width, verdict.known)
-    return replace(verdict, within=near)
-
-
-def _with_absent(verdict: Verdict, relation: Relation, relate: Callable[..., Relation]) -> Verdict:
-    """Look at missing secrets where nothing else tells anything: they may be in some classes."""
-    if verdict.word != "nothing" or not relation.left_out:
-        return verdict
-    absent = absent_shares(relate(relation.secret_names, "value"))
-    return replace(verdict, absent=absent, left_out=relation.left_out)
-
-
-def _by_roles(  # noqa: PLR0913, PLR0917 - what the audit was given
-    people: ExposureCounts,
-    table: Table,
-    relation: Relation,
-    roles: Roles,
-    bins: Mapping[str, object],
-    missing: str,
-) -> ExposureCounts:
-    """Count people by households and sampling weights too, over the same rows as the audit."""
-    from hartley.studies.look.exposure import counts_more, record_exposure, with_exposure
-
-    if not counts_more(roles):
-        return people
-    secret = tuple(name for name in relation.secret_names if name in table.columns)
-    needed = {"released": secret, "value": (), "drop": (*secret, *relation.released_names)}
-    steps = {name: str(step) for name, step in bins.items()}
-    exposure = record_exposure(
-        table, relation.released_names, bins=steps, roles=roles, needed=needed[missing]
-    )
-    return with_exposure(people, exposure)
+    def _absent(self, verdict: Verdict, relation: Relation) -> Verdict:
+        """Look at missing secrets where nothing else tells anything: some classes may lack more."""
+        if verdict.word != "nothing" or not relation.left_out:
+            return verdict
+        absent = absent_shares(self.relate(self.bins, relation.secret_names, "value"))
+        return replace(verdict, absent=absent, left_out=relation.left_out)
 
 
 def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:
@@ -910,8 +939,8 @@ def _notes(relation: Relation) -> list[str]:
         notes += view.missing_notes
     if summary.released == 1:
         notes.append(
-            f"The released side '{_columns(relation.released_names)}' holds one value only, so it "
-            "tells nothing; hint: check that this is the column you mean to release."
+            f"The released side '{_columns(relation.released_names)}' holds one value only; "
+            "hint: check that this is the column you mean to release."
         )
     if relation.note:
         notes.append(relation.note)

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hartley.engines.table import Kind, run
-from hartley.errors import ColumnError, EngineError, TableError
+from hartley.engines.table import Kind, Table, run
+from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
 from hartley.ranges.relation import ExposureCounts, check_group_size, household_codes, is_missing
-from hartley.schema.roles import Roles
+from hartley.schema.roles import Roles, open_with_roles
+from hartley.studies.look.verdict import Verdict, levels_of, told_rows, worst
 from hartley.tables.counts import released_sizes, secrets_by_class
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
-from hartley.tables.view import as_texts, prepare
+from hartley.tables.view import as_texts, clean_column, prepare
 from hartley.tables.writing import write_arrow
 from hartley.text import count_of, percent
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.audit import AuditReport
 
@@ -42,65 +42,229 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RecordExposure:
-    """How exposed every record is: by itself, with its household, and estimated by weights."""
+    """How exposed every row is: by itself, with its household, and estimated by weights."""
 
     alike: NDArray[np.int64]
-    """How many records share what is known about each."""
+    """How many people share what is known about each."""
     household_alike: NDArray[np.int64] | None = None
     """The least such number in the household: who finds one member finds the others."""
     estimated_risk: NDArray[np.float64] | None = None
     """The chance to be found in the population: see ``population_risk``. With households, the
     chance that one member at least is found, each independently of the others."""
     expected: float | None = None
-    """The estimated number of records that are found, if everybody is looked for."""
+    """The estimated number of people who are found, if everybody is looked for."""
+    persons: NDArray[np.int64] | None = None
+    """Whose row each is; None where each is a person."""
+    sizes: NDArray[np.int64] | None = None
+    """How many people each class has, where people are counted."""
+
+    def least(self, alike: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the least number of each person's rows."""
+        return alike if self.persons is None else _least(alike, self.persons)
 
 
-def record_exposure(
+def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     columns: Sequence[str],
     *,
     bins: Mapping[str, str] | None = None,
     roles: RolesSource | None = None,
     needed: Sequence[str] = (),
+    unit: str | None = None,
 ) -> RecordExposure:
     """Return how exposed every record is by some columns, a missing value being a value.
 
-    With a household in the roles, a record is as exposed as the most exposed member of its
-    household; somebody whose household is missing lives alone. With a sampling weight, the first
-    one of the roles, the risk that somebody in the population is the one in the table is estimated:
-    see ``population_risk``; in a household it is the chance that one member at least is found. That
-    is an estimate, never a bound. The columns are held in memory; linear in the rows, but for
-    sorting.
+    With a unit, the different people of a class are counted, and with a household the different
+    households where these are fewer. With a household in the roles, a record is as exposed as the
+    most exposed member of its household; somebody whose household is missing lives alone. With a
+    sampling weight, the first one of the roles, the risk that somebody in the population is the one
+    in the table is estimated: see ``population_risk``; in a household it is the chance that one
+    member at least is found. That is an estimate, never a bound. The columns are held in memory;
+    linear in the rows, but for sorting.
     """
-    opened = open_table(table)
-    confirmed = None if roles is None else Roles.confirmed_by_owner(roles)
+    opened, confirmed, unit = open_people(table, roles, unit)
+    if unit is not None:
+        check_unit(opened, unit, columns)
     household = () if confirmed is None else confirmed.named("household")
     # The first sampling weight of the file: a survey may have weights of households too.
     weight = None if confirmed is None else next(iter(confirmed.named("weight")), None)
-    more = [*household, *([] if weight is None else [weight])]
-    encoded = encoded_columns(opened, [*columns, *more, *needed], bins or {})
-    present = np.ones(encoded[0][0].size, bool)
-    for codes, values in encoded[len(columns) + len(more) :]:
-        present &= ~is_missing(codes, values)
-    encoded = [(codes[present], values) for codes, values in encoded]
-    classes = class_codes(encoded[: len(columns)])
-    alike = np.bincount(classes)[classes]
-    estimated, expected, household_alike = None, None, None
-    if weight is not None:
-        weights = _weights(*encoded[len(columns) + len(household)], weight, opened)
+    asked = [[*columns], [*household], [weight] if weight else [], [unit] if unit else [], needed]
+    encoded, _ = _present(opened, [name for part in asked for name in part], bins, needed)
+    places = iter(encoded)
+    known, homed, weighed, units, _ = ([next(places) for _ in part] for part in asked)
+    classes = class_codes(known)
+    homes = household_codes(homed) if homed else None
+    persons = household_codes(units) if units else None
+    alike = np.bincount(classes)
+    if persons is not None:
+        groups = [codes for codes in (persons, homes) if codes is not None]
+        alike = np.min([members(classes, codes) for codes in groups], axis=0)
+    estimated, household_alike = None, None
+    if weighed:
+        weights = _weights(*weighed[0], str(weight), opened)
+        if persons is not None:  # each person once
+            first = np.unique(classes * (int(persons.max()) + 1) + persons, return_index=True)[1]
+            once = np.zeros(weights.size, bool)
+            once[first] = True
+            weights = weights * once
         mass = np.bincount(classes, weights).astype(float)
-        estimated = population_risk(np.bincount(classes), mass)[classes]
-        expected = float(estimated.sum())
-    if household:
-        homes = household_codes(encoded[len(columns) : len(columns) + len(household)])
-        least = np.full(int(homes.max(initial=-1)) + 1, alike.size)
-        np.minimum.at(least, homes, alike)
-        household_alike = least[homes]
+        estimated = population_risk(alike, mass)[classes]
+    sizes, alike = alike, alike[classes]
+    expected = None
+    if estimated is not None:
+        chances = estimated
+        if persons is not None:
+            chances = np.zeros(int(persons.max()) + 1)
+            np.maximum.at(chances, persons, estimated)
+        expected = float(chances.sum())
+    if homes is not None:
+        household_alike = _least(alike, homes)[homes]
         if estimated is not None:
             with np.errstate(divide="ignore"):  # who is certainly found
                 hidden = np.bincount(homes, np.log1p(-estimated))
             estimated = -np.expm1(hidden)[homes]
-    return RecordExposure(alike, household_alike, estimated, expected)
+    counted = None if persons is None else sizes
+    return RecordExposure(alike, household_alike, estimated, expected, persons, counted)
+
+
+def _least(numbers: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    least = np.full(int(groups.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, groups, numbers)
+    return least
+
+
+def members(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many different people have a row in each class."""
+    width = int(persons.max()) + 1
+    return np.bincount(np.unique(classes * width + persons) // width)
+
+
+def _present(
+    table: Table, columns: Sequence[str], bins: Mapping[str, str] | None, needed: Sequence[str]
+) -> tuple[list[_Encoded], NDArray[np.bool_]]:
+    """Return columns by code, in the rows that have a value in all needed ones, the last ones."""
+    encoded = encoded_columns(table, columns, bins or {})
+    present = np.ones(encoded[0][0].size, bool)
+    for codes, values in encoded[len(encoded) - len(needed) :]:
+        present &= ~is_missing(codes, values)
+    return [(codes[present], values) for codes, values in encoded], present
+
+
+def open_people(
+    source: object, roles: RolesSource | None, unit: str | None = None
+) -> tuple[Table, Roles | None, str | None]:
+    """Open a table by its roles, with the column that says whose row it is, if one is named."""
+    if roles is None:
+        return open_table(source), None, unit
+    confirmed = Roles.confirmed_by_owner(roles)
+    unit = unit or next(iter(confirmed.named("unit")), None)
+    return *open_with_roles(source, confirmed, unit=unit), unit
+
+
+def check_unit(table: Table, unit: str, columns: Sequence[str]) -> None:
+    """Raise an error for a unit that is released or secret, or that tells nobody apart."""
+    table.require([unit])
+    if unit in columns:
+        raise OptionError(
+            f"Column '{unit}' says whose row it is, so it cannot be released or secret",
+            hint="leave it out, or name another unit",
+        )
+    present, different, rows = _different(table, unit)
+    if not present:
+        raise ColumnError(
+            f"The unit '{unit}' names nobody in any row of {table.name}",
+            hint="name the column that says whose row it is",
+        )
+    if different == 1 and present == rows > 1:
+        raise ColumnError(
+            f"The unit '{unit}' has one value only, so that all rows are of one person",
+            hint="name a column that tells people apart, or leave the unit out",
+        )
+
+
+def _different(table: Table, column: str) -> tuple[int, int, int]:
+    """Count the values of a column, the different ones, and the rows."""
+    values = clean_column(table, column) if table.texts is None else table.texts[column]
+    query = {"present": values.count(), "different": values.nunique()}
+    rows = table.expression if table.texts is None else table.texts
+    (row,) = run(table, rows.aggregate(**query, rows=rows.count()).to_pyarrow).to_pylist()
+    return int(row["present"]), int(row["different"]), int(row["rows"])
+
+
+def repeated_identifiers(source: object, roles: Roles) -> str:
+    """Say which identifiers repeat, for a table whose rows count as people; empty where none do."""
+    table = source if isinstance(source, Table) else open_table(source, reading=roles.reading)
+    sentences = []
+    for name in roles.named("identifier"):
+        if name in table.columns:
+            present, different, _ = _different(table, name)
+            if 0 < different < present:
+                sentences.append(
+                    f"{name} has {different:,} values in {count_of(present, 'row')}: give it the "
+                    "role unit if it names people."
+                )
+    return " ".join(sentences)
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleCounter:
+    """Counts the people of a release by what roles and a unit say of them."""
+
+    table: Table
+    released: Sequence[str]
+    missing: str = "released"
+    """How missing values are treated, as an audit does."""
+    roles: Roles | None = None
+    unit: str | None = None
+
+    def count(
+        self, people: ExposureCounts, secret: Sequence[str], bins: Mapping[str, str] | None = None
+    ) -> ExposureCounts:
+        """Return counts of rows with what the unit, households and weights make of them."""
+        exposure = record_exposure(
+            self.table,
+            self.released,
+            bins=bins,
+            roles=self.roles,
+            needed=self._needed(secret),
+            unit=self.unit,
+        )
+        return with_exposure(people, exposure)
+
+    def _needed(self, secret: Sequence[str]) -> Sequence[str]:
+        return {"released": secret, "value": (), "drop": (*secret, *self.released)}[self.missing]
+
+    def judge(
+        self,
+        secret: Sequence[str],
+        certainty: object,
+        bins: Mapping[str, str] | None = None,
+        groups: Mapping[Any, object] | None = None,
+    ) -> Verdict:
+        """Judge a secret by people, at the strongest level of its groups; the record if it is none.
+
+        The columns are held in memory.
+        """
+        needed = self._needed(secret)
+        columns = [str(self.unit), *self.released, *needed]
+        (units, *known), present = _present(self.table, columns, bins, needed)
+        persons, classes = household_codes([units]), class_codes(known[: len(self.released)])
+        if not secret:
+            sizes = members(classes, persons)
+            each = _least(sizes[classes], persons)
+            return Verdict.of_found(sizes, each, self.released, certainty)
+        # What is released in bins stays a secret of its own.
+        own = [
+            (codes[present], values) for codes, values in encoded_columns(self.table, secret, {})
+        ]
+        secrets = own[0][0] if len(own) == 1 else class_codes(own)
+        verdicts = [Verdict.of_people(persons, classes, secrets, self.released, secret, certainty)]
+        for i, level in enumerate(levels_of(secret[0], own[0][1], groups or {}, self.table), 1):
+            merged, name = level.groups[secrets], f"{secret[0]} (level {i} of its groups)"
+            verdicts.append(
+                Verdict.of_people(persons, classes, merged, self.released, [name], certainty)
+            )
+        return worst(verdicts)
 
 
 def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -135,11 +299,15 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
 
 
 def with_exposure(people: ExposureCounts, exposure: RecordExposure) -> ExposureCounts:
-    """Return counts of people with what households and sampling weights add to them."""
-    least = exposure.household_alike
+    """Return counts of people with what units, households and sampling weights add to them."""
+    if exposure.persons is not None:
+        each = exposure.least(exposure.alike)
+        few = int((each < people.k).sum())
+        people = replace(people, rows=int(each.size), unique=int((each == 1).sum()), among_few=few)
+    home = exposure.household_alike
     return replace(
         people,
-        household_among_few=None if least is None else int((least < people.k).sum()),
+        household_among_few=None if home is None else int((exposure.least(home) < people.k).sum()),
         expected=exposure.expected,
     )
 
@@ -230,9 +398,11 @@ class RecordRisks:
         }
         if exposure.household_alike is not None:
             columns["household_alike"] = exposure.household_alike
-        # Of the most exposed member of the household, where there are households.
-        alike = exposure.household_alike
-        columns["risk"] = 1 / (exposure.alike if alike is None else alike)
+        # Of the most exposed row of a person, and member of a household.
+        alike = exposure.alike if exposure.household_alike is None else exposure.household_alike
+        if exposure.persons is not None:
+            alike = exposure.least(alike)[exposure.persons]
+        columns["risk"] = 1 / alike
         if exposure.estimated_risk is not None:
             columns["estimated_risk"] = exposure.estimated_risk
         return cls(pa.table(columns | more), sources)
@@ -243,11 +413,15 @@ class RecordRisks:
 
 
 def key_risks(
-    table: object, keys: Sequence[str], *, roles: RolesSource | None = None
+    table: object,
+    keys: Sequence[str],
+    *,
+    roles: RolesSource | None = None,
+    unit: str | None = None,
 ) -> RecordRisks:
-    """Return for every record how many share its keys, a missing key being a value."""
+    """Return for every record how many people share its keys, a missing key being a value."""
     opened = open_table(table)
-    exposure = record_exposure(opened, keys, roles=roles)
+    exposure = record_exposure(opened, keys, roles=roles, unit=unit)
     return RecordRisks.of_exposure(exposure, opened.paths)
 
 
@@ -260,16 +434,21 @@ def audit_risks(
     a value. The columns are held in memory. Exact, but for the estimate by sampling weights.
     """
     opened = open_table(table)
-    exposure = record_exposure(opened, report.released, bins=report.bins, roles=roles)
+    unit = report.unit_column
+    exposure = record_exposure(opened, report.released, bins=report.bins, roles=roles, unit=unit)
     if report.secret_is_record:
         secrets_left = exposure.alike
+        given_away = secrets_left == 1
     else:
         released = class_codes(encoded_columns(opened, report.released, report.bins))
         secret = class_codes(encoded_columns(opened, report.secret, {}))
-        pairs = np.unique(released.astype(np.int64) * (int(secret.max()) + 1) + secret)
-        secrets_left = np.bincount(pairs // (int(secret.max()) + 1))[released]
+        secrets_left = members(released, secret)[released]
+        given_away = secrets_left == 1
+        if exposure.persons is not None:
+            told = told_rows(exposure.persons, released, secret)
+            given_away = np.isin(exposure.persons, exposure.persons[told])
     return RecordRisks.of_exposure(
-        exposure, opened.paths, secrets_left=secrets_left, given_away=secrets_left == 1
+        exposure, opened.paths, secrets_left=secrets_left, given_away=given_away
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.engines.table import Table
     from hartley.policies.hierarchy import Level
     from hartley.ranges.relation import Relation
 
@@ -40,6 +41,7 @@ CERTAINTIES = (Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
 CERTAINTY = Fraction(19, 20)
 MOST_PAIRS = 5_000_000
 """As many pairs of people and values are listed at once."""
+ONE_ROW = "One row counts as one person; name the unit (--unit) if somebody has several."
 MANY_VALUES = 20
 """Numbers of which more are different are also judged within a distance."""
 
@@ -204,6 +206,35 @@ class Verdict:
             shift=largest_ratio(moved, sizes) / (2 * people),
             secret_is_record=secret_is_record,
             **_certainties(known, certainty),
+        )
+
+    @classmethod
+    def of_found(
+        cls, sizes: Codes, each: Codes, released: Sequence[str], certainty: object
+    ) -> Verdict:
+        """Return the verdict on which record is whose.
+
+        ``sizes`` are the people of each class, ``each`` those of each person's smallest class.
+        """
+        people, found, least = each.size, int((each == 1).sum()), int(each.min())
+        return cls(
+            released=tuple(released),
+            secret=("record",),
+            people=people,
+            groups=sizes.size,
+            values=people,
+            told=found,
+            told_alone=found,
+            told_uncommon=0,
+            ruled_out=int((each < people).sum()),
+            left=least,
+            guess_right=Fraction(sizes.size, int(sizes.sum())),
+            guess_right_before=Fraction(1, people),
+            largest_share=Fraction(1, least),
+            gain=Fraction(people, least),
+            shift=Fraction(people - least, people),
+            secret_is_record=True,
+            **_certainties(lambda _: found, certainty),
         )
 
     @classmethod
@@ -476,6 +507,29 @@ class Verdict:
             return {}
         known = {_decimal(share): people for share, people in near.known.items()}
         return {"within": {"width": exact_text(near.width), "told": near.told, "known": known}}
+
+
+def told_rows(persons: Codes, classes: Codes, secrets: Codes) -> NDArray[np.bool_]:
+    """Tell which rows are in a class where the secret of their person is certain."""
+    (at, _), _, rows = _distinct(classes, secrets, int(secrets.max()) + 1)
+    others = np.bincount(at, rows).astype(np.int64)
+    others -= np.maximum.reduceat(rows, np.flatnonzero(np.diff(at, prepend=-1)))
+    _, stay, own = _distinct(persons, classes, int(classes.max()) + 1)
+    told: NDArray[np.bool_] = (own[stay] > others[classes]) & bool((secrets != secrets[0]).any())
+    return told
+
+
+def levels_of(
+    column: str, values: Sequence[Any], groups: Mapping[Any, object], table: Table | None = None
+) -> list[Level]:
+    """Return the levels of a secret with groups, missing being a group of its own; none without."""
+    if not groups:
+        return []
+    from hartley.policies.hierarchy import nested_levels
+
+    path = next(iter(groups.values()))
+    depth = len(path) if isinstance(path, (list, tuple)) else 1
+    return nested_levels(column, values, {None: (None,) * depth, **groups}, table)
 
 
 def absent_shares(relation: Relation) -> tuple[Fraction, Fraction]:
