@@ -183,6 +183,11 @@ COMMANDS = {
         writes={"draft": "draft", "risks": "risks", "html": "html"},
         progress={"read": "Reading", "combine": "Combining columns"},
     ),
+    "roles": Command(
+        "hartley.cli.roles:roles_command",
+        LOOK,
+        "Decide about a TABLE column by column: what each one is, and what leaves the house.",
+    ),
     "audit": Command(
         "hartley.studies.look.audit:audit",
         LOOK,

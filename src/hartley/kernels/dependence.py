@@ -79,33 +79,6 @@ def find_dependences(
                 yield a, b, found
 
 
-def is_foretold(first: Codes, second: Codes, rows: Codes) -> bool:
-    """Tell whether a column follows, or nearly follows, from another one, with evidence.
-
-    Given the distinct pairs of their codes and how many rows have each; what ``find_dependences``
-    asks for is asked for here.
-
-    Example:
-        >>> first, second = np.array([[0, 1, 2], [0, 0, 1]])
-        >>> is_foretold(first, second, np.array([9, 2, 5])), is_foretold(second, first, first + 5)
-        (True, False)
-    """
-    sizes, totals = (
-        np.zeros(int(codes.max(initial=-1)) + 1, np.int64) for codes in (first, second)
-    )
-    most = np.zeros_like(sizes)
-    np.add.at(sizes, first, rows)
-    np.add.at(totals, second, rows)
-    np.maximum.at(most, first, rows)
-    if min(sizes.size, totals.size) < 2 or 2 * sizes.size > rows.sum():
-        return False
-    mended, wrong = int(most.sum() - totals.max()), int(rows.sum() - totals.max())
-    surely = mended == wrong
-    nearly = mended >= NEARLY * wrong and 10 * sizes.size <= rows.sum()
-    shown = (sizes[first] >= 2) & (second != totals.argmax())
-    return (surely or nearly) and int(rows[shown].sum()) >= EVIDENCE
-
-
 @compiled
 def _follows(first: Codes, second: Codes, width: int) -> bool:
     """Tell whether equal first values have equal second values."""

@@ -42,8 +42,9 @@ HEADER = """\
 #   key           others may know it: it is coarsened
 #   confidential  released, but measured  kept       released as it is
 #   weight        a sampling weight       household  which people live together
-# These are not released, nor is a column that is undecided; others = "confidential" at the top
-# gives all undecided ones that role. Then write confirmed = true below.
+#   undecided     not released, like a weight and a household
+# Writing others = "confidential" below gives all undecided columns that role. Then write
+# confirmed = true.
 """
 
 
@@ -148,7 +149,7 @@ class Roles:
         return "\n".join(lines) + "\n"
 
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
-        """Raise an error for an identifier or unit among columns: it leaves the table in no form."""
+        """Raise an error for an identifier or the unit: it leaves the table in no form."""
         # Spelled in another case, the engine would find it all the same.
         hidden = {name.lower(): self.columns[name].role for name in self.named(*NEVER_RELEASED)}
         for column in columns:
@@ -278,16 +279,15 @@ def chosen_columns(
 
 def _column_lines(column: ColumnRole) -> list[str]:
     lines = [f"[columns.{toml_key(column.name)}]", f"role = {toml_text(column.role)}"]
-    if column.role not in RULED:  # the rules of an undecided column wait for its role
-        return lines
-    if column.levels:
+    # Rules of a column that is no key yet wait until it is one.
+    if column.levels and column.role == "key":
         shown = (toml_text(n) if isinstance(n, str) else decimal_text(n) for n in column.levels)
         lines.append(f"levels = [{', '.join(shown)}]")
-    if column.mask is not None:
+    if column.mask is not None and column.role == "key":
         lines.append(f"mask = {column.mask}")
-    if column.rare:
+    if column.rare and column.role == "key":
         lines.append(f"rare = {toml_text(list(column.rare))}")
-    if column.hierarchy is not None:
+    if column.hierarchy is not None and column.role in RULED:
         lines.append(f"hierarchy = {toml_text(str(column.hierarchy))}")
     return lines
 

@@ -85,7 +85,7 @@ def test_what_is_written_is_read_again(tmp_path):
     ]
     reading = ReadingOptions(null=("?",), trim=True, decimal=",", dates="day-first")
     path = tmp_path / "roles.toml"
-    draft = Roles(False, {column.name: column for column in columns}, reading)
+    draft = Roles(confirmed=False, columns={c.name: c for c in columns}, reading=reading)
     path.write_text(draft.to_toml())
     roles = Roles.read(path)
     assert list(roles.columns.values()) == columns

@@ -35,11 +35,11 @@ from hartley.studies.look.scanned_column import (
     scan_column,
 )
 from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
-from hartley.studies.look.verdict import Verdict, worst
+from hartley.studies.look.verdict import Verdict, share_text, worst
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed, percent, plural
+from hartley.text import conjugate, count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,7 +125,7 @@ class ScanReport(Readable):
         said = []
         if self.keys:
             unique, few = self.people.unique, self.people.among_few
-            share = percent(unique, self.people.rows, round="up", mark="words")
+            share = share_text(Fraction(unique, self.people.rows))
             alone = f"{count_of(unique, 'person')} ({share}) {conjugate(unique, 'is')}"
             said.append(
                 f"As it is, {alone if unique else 'nobody is'} unique by {_few(self.keys)}, and "
@@ -156,10 +156,9 @@ class ScanReport(Readable):
         if self.unit is not None or not several:
             return []
         most = max(several, key=lambda column: column.different)
-        return [
-            f"{most.name} has {count_of(most.different, 'value')} in {count_of(self.rows, 'row')}: "
-            "give it the role unit if it names people."
-        ]
+        values, rows = count_of(most.different, "value"), count_of(self.rows, "row")
+        role = "give it the role unit if it names people"
+        return [f"{most.name} has {values} in {rows}: {role}."]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -179,7 +178,7 @@ class ScanReport(Readable):
             said.append(
                 f"At most {few} of {len(self.uniques.columns)} "
                 f"{conjugate(self.uniques.largest, 'singles')} out {count_of(out, 'person')} "
-                f"({percent(out, self.people.rows, round='up', mark='words')})."
+                f"({share_text(Fraction(out, self.people.rows))})."
             )
         if self.not_combined:
             said.append(
@@ -281,7 +280,7 @@ class ScanReport(Readable):
             )
             for column in self.columns
         }
-        return Roles(False, columns, self.reading)
+        return Roles(confirmed=False, columns=columns, reading=self.reading)
 
     def draft_roles(self) -> str:
         """Return a draft of the roles as the text of a TOML file, with the reasons as comments."""

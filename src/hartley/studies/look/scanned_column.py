@@ -360,6 +360,7 @@ def _parsed(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries 
 # What the name of a column says about it, in English, German, French, Spanish, Italian, Dutch and
 # Polish words.
 
+_SPELLED = {ord(c): s for c, s in zip("äöüßłÄÖÜŁ", "ae oe ue ss l Ae Oe Ue L".split(), strict=True)}
 _LINKS = ("", "s", "n", "en", "er")
 """What may stand between joined words."""
 _LONG_PART = 5
@@ -392,7 +393,8 @@ def name_hint(name: str) -> str | None:
     ):
         return "weight"
     numbered = "id" in parts or "ids" in parts or (parts and "numbered" in _meanings(parts[-1]))
-    if (numbered or "name" in said) and ("people" in said or "place" not in said):
+    named = (numbered or "name" in said) and ("people" in said or "place" not in said)
+    if named or numbers_people(name) == "number":
         said.add("identifier")
     if {"confidential", "key"} <= said and "identifier" not in said:
         return next((role for role in ("household", "weight") if role in said), "unclear")
@@ -435,7 +437,7 @@ def says_postcode(name: str) -> bool:
 
 def _parts(name: str) -> list[str]:
     """Return the words of a name; of joined ones those that mean something."""
-    letters = name.translate(str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ł": "l"}))
+    letters = name.translate(_SPELLED)
     plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
     words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
     return [part for word in words for part in _split(word)]
@@ -552,6 +554,16 @@ _SECRET_PATTERNS = {
 _POSTCODE = r"^[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}$|^\d{4} [A-Z]{2}$|^\d{2}-\d{3}$|^\d{5}-\d{4}$"
 FEW_CODES = 5
 """Fewer different values have the form of diagnoses or postcodes by chance."""
+
+
+_SAID = {
+    "confidential": (CONFIDENTIAL, "its name suggests something that people keep to themselves"),
+    "key": (KEY, "its name suggests something that others know about a person"),
+    "unclear": (
+        CODES,
+        "its name suggests both what others know and what people keep to themselves",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -672,41 +684,50 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     values, hint = facts.values, facts.hint
     if not facts.present:
         return CONSTANT, "it has no values"
-    if values.is_text:
-        for shape, pattern in _PATTERNS.items():
-            if values.share_matching(pattern) > NEARLY_SURE:
-                return IDENTIFIER, f"its values look like {shape}"
-        if (shaped := _coded_shape(facts)) is not None:
-            return shaped
-    if _is_prose(facts):
-        return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
-    if hint == "remark" and values.holds == "texts" and facts.different > 1:
-        return FREE_TEXT, "its name says that anything can stand in it"
-    about = numbers_people(facts.name)
-    many = count_of(facts.different, "different value")
-    if hint == "identifier" or (about == "people" and facts.different >= FEW_ROWS):
-        said = "numbers people" if about is not None else "says so"
-        return IDENTIFIER, f"its name {said}, and it has {many}"
+    if (found := _judge_by_shape(facts) or _judge_by_person(facts)) is not None:
+        return found
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
-    weighs = hint == "weight" and _fits(facts, "weight")
-    if facts.different == 1 and facts.rows > 1 and not weighs:
+    fits = hint == "weight" and values.numbers.size > 0 and values.low > 0
+    if facts.different == 1 and facts.rows > 1 and not fits:
         return CONSTANT, "every row has the same value"
-    for role, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
-        if hint == role and _fits(facts, role):
-            return what, f"its name says {role}"
+    if fits or (hint == "household" and facts.different < facts.present):
+        return (WEIGHT if fits else HOUSEHOLD), f"its name says {hint}"
     if (differs := _differs(facts)) is not None:
         return IDENTIFIER, differs
     if values.holds == "dates":
         written = f" written as {values.dates}" if values.dates else ""
         return DATE, f"its values are dates{written}"
-    if hint == "confidential":
-        return CONFIDENTIAL, "its name suggests something that people keep to themselves"
-    coded = values.holds == "whole numbers" and facts.different <= FEW_DECIMALS
-    if hint == "key" and not (coded and names_place(facts.name)):
-        return KEY, "its name suggests something that others know about a person"
-    if hint == "unclear":
-        return CODES, "its name suggests both what others know and what people keep to themselves"
+    if hint in _SAID:
+        # The numbers of a few places say nothing, and may be how much people like them.
+        few = values.holds == "whole numbers" and facts.different <= FEW_DECIMALS
+        if not (hint == "key" and few and names_place(facts.name)):
+            return _SAID[hint]
     return _judge_by_values(facts)
+
+
+def _judge_by_shape(facts: _Facts) -> tuple[str, str] | None:
+    """Judge by the form of the values alone; None if it says nothing."""
+    if facts.values.is_text:
+        for shape, pattern in _PATTERNS.items():
+            if facts.values.share_matching(pattern) > NEARLY_SURE:
+                return IDENTIFIER, f"its values look like {shape}"
+        if (coded := _coded_shape(facts)) is not None:
+            return coded
+    if _is_prose(facts):
+        return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
+    return None
+
+
+def _judge_by_person(facts: _Facts) -> tuple[str, str] | None:
+    """Judge by a name that says free text, or who somebody is."""
+    about = numbers_people(facts.name)
+    if facts.hint == "remark" and facts.values.holds == "texts" and facts.different > 1:
+        return FREE_TEXT, "its name says that anything can stand in it"
+    if facts.hint == "identifier" or (about == "people" and facts.different >= FEW_ROWS):
+        said = "says so" if about is None else "numbers people"
+        many = count_of(facts.different, "different value")
+        return IDENTIFIER, f"its name {said}, and it has {many}"
+    return None
 
 
 def _judge_by_values(facts: _Facts) -> tuple[str, str]:
@@ -757,12 +778,6 @@ def _differs(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:
         return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
     return None
-
-
-def _fits(facts: _Facts, hint: str) -> bool:
-    if hint == "household":
-        return facts.different < facts.present
-    return facts.values.holds in ("numbers", "whole numbers") and facts.values.low > 0
 
 
 def _is_prose(facts: _Facts) -> bool:

@@ -222,7 +222,7 @@ def special_uniques(
     return uniques_of_codes(opened.name, names, codes, largest=largest, progress=progress)
 
 
-def uniques_of_codes(
+def uniques_of_codes(  # noqa: PLR0913 - the rows, and what is asked of them
     table: str,
     names: tuple[str, ...],
     codes: Sequence[NDArray[Any]],

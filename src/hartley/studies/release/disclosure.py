@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hartley.errors import OptionError
-from hartley.kernels.dependence import is_foretold
+from hartley.kernels.dependence import find_dependences
 from hartley.ranges.classes import encode_column
 from hartley.ranges.relation import Relation, is_missing
 from hartley.studies.look.audit import judge
@@ -177,19 +178,20 @@ def telling_columns(
     The engine groups the rows once a column, and once for each pair that could be one.
     """
     opened = open_table(table)
+    pairs = [*product(columns, keys)]
     counted = {
         name: -np.sort(-distinct_values(opened, [name]).column("n").to_numpy())
-        for name in dict.fromkeys([*columns, *keys] if columns and keys else ())
+        for name in dict.fromkeys(chain(*pairs))
     }
-    for name in columns:
-        for key in keys:
-            of_first, of_second = counted[name], counted[key]
-            rows, commonest = int(of_second.sum()), int(of_second[0]) if of_second.size else 0
-            # Each value of the first column foretells one of the second, and so no more rows.
-            right = int(of_second[: of_first.size].sum())
-            if 20 * (right - commonest) < 19 * (rows - commonest) or 2 * of_first.size > rows:
-                continue
-            pairs = distinct_values(opened, [name, key])
-            first, second = (encode_column(pairs.column(i))[0] for i in range(2))
-            if is_foretold(first, second, pairs.column("n").to_numpy().astype(np.int64)):
-                yield name, key
+    for name, key in pairs:
+        first, second = counted[name], counted[key]
+        # Each value of the first column foretells one of the second, and so no more rows.
+        right, rows = int(second[: first.size].sum()), int(second.sum())
+        if 20 * (rows - right) > rows - int(second[:1].sum()) or 2 * first.size > rows:
+            continue
+        counts = distinct_values(opened, [name, key])
+        codes = [
+            np.repeat(encode_column(counts.column(i))[0], counts.column("n")) for i in range(2)
+        ]
+        if any(find_dependences(codes, lambda a, _: a == 0)):
+            yield name, key

@@ -57,7 +57,7 @@ from hartley.tables.writing import output_format, refuse_overwriting
 from hartley.text import conjugate, count_of, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -917,61 +917,52 @@ def _judge_rule(
 
     The people of a class are those who were released with its value.
     """
-    totals, whole = joint.sum(axis=1).tolist(), pram.matrix.whole
-    rows, commonest = sum(totals), max(totals)
-    told, alone, uncommon, ruled_out, left, right = 0, 0, 0, 0, len(totals), 0
-    share, gain, shift = Fraction(0), Fraction(0), Fraction(0)
-    sure: list[tuple[int, Fraction, int]] = []
-    # In halves of 31 bits, whose sums over all rows fit a machine word.
-    low, high = (joint @ half for half in (pram.matrix.parts % 2**31, pram.matrix.parts // 2**31))
-    for place, people in enumerate(after):
-        held = [
-            a + b * 2**31
-            for a, b in zip(low[:, place].tolist(), high[:, place].tolist(), strict=True)
-        ]
-        mass, most = sum(held), max(held)
-        right += most
-        if not people or not mass:
-            continue
-        possible = sum(weight > 0 for weight in held)
-        likeliest = [total for weight, total in zip(held, totals, strict=True) if weight == most]
-        certain = people if possible == 1 < len(totals) else 0
-        told, alone = told + certain, alone + (certain == 1)
-        uncommon += certain * (min(likeliest) < commonest)
-        ruled_out += people * (possible < len(totals))
-        left = min(left, possible)
-        share = max(share, Fraction(most, mass))
-        pairs = [*zip(held, totals, strict=True)]
-        gain = max(gain, *(Fraction(weight * rows, mass * total) for weight, total in pairs))
-        moved = sum(abs(weight * rows - mass * total) for weight, total in pairs)
-        shift = max(shift, Fraction(moved, 2 * mass * rows))
-        sure.append((people, Fraction(most, mass), likeliest[0]))
+    totals = joint.sum(axis=1).tolist()
+    usual = [Fraction(total, sum(totals)) for total in totals]
+    # In halves of 31 bits, of which a machine word holds the sum over all rows.
+    low, high = (joint @ half for half in divmod(pram.matrix.parts, 2**31)[::-1])
+    drawn = (low + high.astype(object) * 2**31).T.tolist()
+    sizes, classes = zip(
+        *(
+            (people, [(Fraction(m, sum(mass)), q) for m, q in zip(mass, usual, strict=True)])
+            for people, mass in zip(after, drawn, strict=True)
+            if people and any(mass)
+        ),
+        strict=True,
+    )
+    told = [len(usual) > 1 and any(p == 1 for p, _ in each) for each in classes]
+
+    def count(holds: Iterable[bool]) -> int:
+        return sum(itertools.compress(sizes, holds))
+
     known = {
-        c: sum(
-            people
-            for people, chance, total in sure
-            if (chance == 1 and len(totals) > 1) or chance >= c > Fraction(total, rows)
+        c: count(
+            sure or any(p >= c > q for p, q in each)
+            for sure, each in zip(told, classes, strict=True)
         )
         for c in CERTAINTIES
     }
+    likeliest = [max(each) for each in classes]
     return Verdict(
         released=pram.columns,
         secret=(confidential,),
         people=sum(after),
-        groups=len(sure),
-        values=len(totals),
-        told=told,
-        told_alone=alone,
-        told_uncommon=uncommon,
+        groups=len(classes),
+        values=len(usual),
+        told=count(told),
+        told_alone=count(sure and n == 1 for sure, n in zip(told, sizes, strict=True)),
+        told_uncommon=count(
+            sure and q < max(usual) for sure, (_, q) in zip(told, likeliest, strict=True)
+        ),
         known=known,
         certainty=CERTAINTY if known[CERTAINTY] or not known[CERTAINTIES[-1]] else CERTAINTIES[-1],
-        ruled_out=ruled_out,
-        left=left,
-        guess_right=Fraction(right, rows * whole),
-        guess_right_before=Fraction(commonest, rows),
-        largest_share=share,
-        gain=gain,
-        shift=shift,
+        ruled_out=count(not all(p for p, _ in each) for each in classes),
+        left=min(sum(p > 0 for p, _ in each) for each in classes),
+        guess_right=Fraction(sum(map(max, drawn)), sum(totals) * pram.matrix.whole),
+        guess_right_before=max(usual),
+        largest_share=max(p for p, _ in likeliest),
+        gain=max(p / q for each in classes for p, q in each),
+        shift=max(sum(abs(p - q) for p, q in each) for each in classes) / 2,
     )
 
 
