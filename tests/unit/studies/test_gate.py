@@ -15,17 +15,19 @@ import hartley
 from hartley.attacks.finding import AttackEstimate
 from hartley.cli.main import app
 from hartley.errors import InputError
-from hartley.ranges.relation import ExposureCounts
+from hartley.ranges.relation import ExposureCounts, Relation
 from hartley.studies.check.gate import (
     FAIL_ON_PEOPLE,
     RULES,
     GateCase,
     GateFinding,
     attack_condition,
+    audit_gate,
     is_above,
     people_condition,
     sarif_text,
 )
+from hartley.studies.look.verdict import Verdict
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,20 +85,51 @@ def test_an_attack_stops_above_a_limit(folder):
 
 @pytest.mark.parametrize("unique", [0, 2])
 @pytest.mark.parametrize("few", [0, 3])
-@pytest.mark.parametrize("given_away", [0, 1])
-def test_a_condition_about_people_looks_at_their_number_alone(unique, few, given_away):
-    people = ExposureCounts(rows=20, k=4, unique=unique, among_few=few, given_away=given_away)
-    stopped = {word for word in FAIL_ON_PEOPLE if people_condition(people, word) is not None}
-    numbers = {"unique": unique, "few": few, "given-away": given_away}
-    assert stopped == {word for word, number in numbers.items() if number}
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([("flu", "A"), ("hiv", "A")] * 2, set()),
+        ([("flu", "A")] * 19 + [("hiv", "A")] + [("flu", "B"), ("hiv", "B")], {"nearly"}),
+        ([("flu", "A"), ("hiv", "B")], {"told", "given-away", "nearly"}),
+    ],
+)
+def test_a_condition_about_people_looks_at_their_number_alone(unique, few, rows, told):
+    people = ExposureCounts(rows=20, k=4, unique=unique, among_few=few)
+    verdict = Verdict.of_summary(Relation.from_pairs(rows).summary, ["ward"], ["ill"])
+    reasons = {word: people_condition(people, [verdict], word) for word in FAIL_ON_PEOPLE}
+    stopped = {word for word, reason in reasons.items() if reason is not None}
+    assert stopped == told | {word for word, at in (("unique", unique), ("few", few)) if at}
+    assert all(f"(verdict: {verdict.word})" in reasons[word] for word in stopped)
+
+
+@pytest.mark.slow
+def test_the_limit_counts_what_is_ruled_out_and_what_becomes_likelier(tmp_path):
+    skew = tmp_path / "skew.csv"
+    lines = ["A,cancer"] * 999 + ["A,flu"] + ["B,flu"] * 999 + ["B,cancer"]
+    skew.write_text("\n".join(["ward,diagnosis", *lines]) + "\n")
+    words = [skew, "--secret", "diagnosis", "--released", "ward"]
+    above = {limit: invoked("audit", *words, "--fail-above", limit) for limit in ("0", "0.998")}
+    assert above == {"0": 3, "0.998": 3}
+    assert invoked("audit", *words, "--fail-above", "0.999") == 0
+    assert invoked("audit", *words, "--fail-on", "told") == 0
+    assert invoked("audit", *words, "--fail-on", "nearly") == 3
+    assert invoked("audit", *words, "--fail-on", "nearly", "--certainty", "0.9995") == 3
+    assert invoked("audit", *words) == 0
+    report = hartley.audit(skew, secret="diagnosis", released="ward")
+    (case,) = audit_gate(report, "never", "0.9")
+    assert case.findings[0].message == "more is revealed than 0.9 bits by what becomes likelier"
+    told = hartley.audit({"a": [1, 2], "b": [1, 2]}, secret="a", released="b")
+    (case,) = audit_gate(told, "never", "0.9")
+    assert case.findings[0].message == "more is revealed than 0.9 bits by what is ruled out"
 
 
 def test_a_condition_that_nobody_knows_is_refused():
     people = ExposureCounts(rows=20, k=4, unique=0, among_few=0)
-    with pytest.raises(InputError, match="without a secret"):
-        people_condition(people, "given-away")
+    for word in ("told", "nearly", "given-away"):
+        with pytest.raises(InputError, match="without a secret"):
+            people_condition(people, [], word)
     with pytest.raises(InputError, match="no reason to fail"):
-        people_condition(people, "certain")
+        people_condition(people, [], "certain")
     with pytest.raises(InputError, match="no reason to fail"):
         attack_condition(AttackEstimate.exact(0), "unique")
 
@@ -134,7 +167,7 @@ def test_audits_and_anonymity_stop_on_a_condition(tmp_path):
     for words, few, stopped in (
         (by_sex, 2, set()),
         (by_sex, 3, {"few"}),
-        (by_ward, 2, {"unique", "few", "given-away"}),
+        (by_ward, 2, {"unique", "few", "told", "nearly", "given-away"}),
     ):
         for word in FAIL_ON_PEOPLE:
             code = invoked("audit", *words, "--few", few, "--fail-on", word)

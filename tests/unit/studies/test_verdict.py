@@ -4,13 +4,16 @@
 
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hartley
 from hartley import Relation
-from hartley.errors import OptionError
-from hartley.studies.look.verdict import Verdict, worst
+from hartley.errors import HartleyError, OptionError
+from hartley.studies.look.exposure import audit_risks
+from hartley.studies.look.verdict import ONE_ROW, NearbyPeople, Verdict, worst
 
 SHARES = (Fraction(2, 3), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
 
@@ -163,3 +166,313 @@ def test_a_certainty_is_a_share_above_one_half(certainty):
 def test_the_worst_of_several_has_most_people_told():
     first, second = ward("A flu 2", "B hiv 2"), ward("A flu 3", "B hiv 2")
     assert worst([first, second]) is second
+
+
+# --- verdicts of audits and of anonymity, by rows and by a unit -----------------------------------
+
+
+@pytest.mark.parametrize(
+    ("released", "numbers"),
+    [
+        (
+            ["age", "sex", "region"],
+            (481, 92, 44, [632, 481, 481], 4968, 1, 3491, "2500/73", "tells"),
+        ),
+        (["job"], (0, 0, 0, [0, 0, 0], 0, 6, 3401, "20000/10147", "shifts")),
+    ],
+)
+def test_the_sample_of_people(released, numbers):
+    report = hartley.audit(hartley.people(5000), secret="diagnosis", released=released)
+    verdict = report.verdict
+    assert verdict.guess_right_before == Fraction(3401, 5000)
+    assert numbers == (
+        verdict.told,
+        verdict.told_alone,
+        verdict.told_uncommon,
+        [verdict.known[Fraction(share)] for share in ("0.9", "0.95", "0.99")],
+        verdict.ruled_out,
+        verdict.left,
+        verdict.guess_right * 5000,
+        str(verdict.gain),
+        verdict.word,
+    )
+    content = report.to_dict()
+    assert content["verdict"] == verdict.to_dict()
+    assert content["headline"].startswith(verdict.sentence)
+    assert content["people"]["given_away"] == content["verdict"]["told"]
+    keyed = hartley.anonymity(hartley.people(5000), keys=released, confidential="diagnosis")
+    assert keyed.verdict.to_dict() == verdict.to_dict() == keyed["diagnosis"].verdict.to_dict()
+    assert f"{keyed.k}-anonymous" in keyed.headline
+    assert verdict.sentence in keyed.headline
+
+
+HEART = Path(__file__).parents[4] / "shared" / "data" / "heart" / "processed.hungarian.data"
+
+
+@pytest.mark.skipif(not HEART.exists(), reason=f"needs {HEART.name}")
+@pytest.mark.parametrize(
+    ("at", "numbers"),
+    [
+        (2, (0, 0, 0, [106, 0, 0], 0, 2, "11/14", "4067/2173", "shifts", "49/53")),
+        (0, (20, 4, 5, [31, 20, 20], 20, 1, "2/3", "147/53", "tells", "1")),
+    ],
+)
+def test_the_heart_table(at, numbers):
+    lines = [line.split(",") for line in HEART.read_text().split()]
+    table = {"known": [line[at] for line in lines], "num": [line[-1] for line in lines]}
+    verdict = hartley.audit(table, secret="num", released="known").verdict
+    assert verdict.people == 294
+    assert verdict.guess_right_before == Fraction(94, 147)
+    assert numbers == (
+        verdict.told,
+        verdict.told_alone,
+        verdict.told_uncommon,
+        [verdict.known[Fraction(share)] for share in ("0.9", "0.95", "0.99")],
+        verdict.ruled_out,
+        verdict.left,
+        str(verdict.guess_right),
+        str(verdict.gain),
+        verdict.word,
+        str(verdict.largest_share),
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_a_unit_makes_of_audit_anonymity_and_risks(seed):
+    draw = random.Random(seed)
+    rows = [
+        (draw.randrange(5), draw.choice("abc"), draw.choice("xyz"))
+        for _ in range(draw.randint(6, 20))
+    ]
+    table = {
+        name: list(column)
+        for name, column in zip(("who", "at", "ill"), zip(*rows, strict=True), strict=True)
+    }
+    if min(len(set(table["ill"])), len(set(table["who"]))) == 1:
+        pytest.skip("nothing to tell")
+    inside = {c: {p for p, at, _ in rows if at == c} for c in table["at"]}
+    least = {p: min(len(inside[at]) for q, at, _ in rows if q == p) for p in table["who"]}
+    report = hartley.audit(table, secret="ill", released="at", unit="who", few=3)
+    keyed = hartley.anonymity(table, keys="at", confidential="ill", unit="who", few=3)
+    agree_with_table = defined(rows)
+    for verdict in (report.verdict, keyed.verdict):
+        for name in ("told", "told_alone", "told_uncommon", "ruled_out", "left", "gain", "people"):
+            assert getattr(verdict, name) == agree_with_table[name]
+    for one in (report, keyed):
+        assert (one.people.rows, one.people.unique, one.people.among_few) == (
+            len(least),
+            sum(n == 1 for n in least.values()),
+            sum(n < 3 for n in least.values()),
+        )
+        assert ONE_ROW not in one.notes
+    assert (keyed.rows, keyed.k) == (len(rows), min(map(len, inside.values())))
+    risks = audit_risks(table, report).table
+    assert risks["alike"].to_pylist() == [len(inside[at]) for at in table["at"]]
+    assert risks["risk"].to_pylist() == [1 / least[p] for p in table["who"]]
+    told = {
+        p for p, gone in zip(table["who"], risks["given_away"].to_pylist(), strict=True) if gone
+    }
+    assert len(told) == report.verdict.told
+    record = hartley.audit(table, secret="ROW", released="at", unit="who").verdict
+    assert (record.told, record.left) == (
+        sum(n == 1 for n in least.values()),
+        min(least.values()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "few", "unique", "told"),
+    [
+        ("1ax 1ax 1ax 1ax 1ax 2ay", 2, 2, 0, 1),
+        ("1ax 1ax 1ax 1ax 1ax 1ax 2ap 3aq 4ar 5as", 5, 0, 0, 1),
+        ("1ax 2ax 3bx 4by", 2, 4, 0, 2),
+        ("1ax 1by 2ax 3ay 3by 4bx", 3, 0, 0, 0),
+        ("1ax 1ay 2ax 3ay 3ay 4ax", 4, 0, 0, 0),
+    ],
+)
+def test_the_people_of_small_tables(rows, k, few, unique, told):
+    table = dict(zip(("who", "at", "ill"), map(list, zip(*rows.split(), strict=True)), strict=True))
+    keyed = hartley.anonymity(table, keys="at", confidential="ill", unit="who", few=3)
+    people = keyed.people
+    assert (keyed.k, people.among_few, people.unique, keyed.verdict.told) == (k, few, unique, told)
+
+
+def test_rows_without_a_unit_are_people_of_their_own_and_weights_count_people():
+    table = {"who": [1, 1, None, None], "at": list("aaaa"), "ill": list("xxyz"), "w": [2, 2, 3, 3]}
+    report = hartley.audit(table, secret="ill", released="at", unit="who")
+    assert report.people.rows == 3
+    columns = {"at": {"role": "key"}, "ill": {"role": "confidential"}, "w": {"role": "weight"}}
+    roles = {"confirmed": True, "columns": columns}
+    weighed = hartley.audit(table, unit="who", roles=roles)
+    once = {"at": list("aaa"), "ill": list("xyz"), "w": [2, 3, 3]}
+    assert weighed.people.expected == hartley.audit(once, roles=roles).people.expected
+
+
+def test_a_household_counts_where_it_is_coarser_than_a_unit():
+    table = {"who": [1, 2, 3, 4], "home": [1, 1, 1, 2], "at": list("aaab"), "ill": list("xyxy")}
+    columns = {
+        "home": {"role": "household"},
+        "at": {"role": "key"},
+        "ill": {"role": "confidential"},
+    }
+    keyed = hartley.anonymity(table, unit="who", roles={"confirmed": True, "columns": columns})
+    assert (keyed.k, keyed.people.unique) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("ill", "so it cannot be released or secret"),
+        ("at", "so it cannot be released or secret"),
+        ("none", "names nobody in any row"),
+        ("one", "all rows are of one person"),
+        ("gone", "no column 'gone'|has no column|is not"),
+    ],
+)
+def test_a_unit_that_tells_nobody_apart_is_refused(unit, words):
+    table = {
+        "at": [1, 1, 2],
+        "ill": [1, 2, 3],
+        "none": [None] * 3,
+        "one": [1] * 3,
+        "who": [1, 2, 2],
+    }
+    for refused in (
+        lambda: hartley.audit(table, secret="ill", released="at", unit=unit),
+        lambda: hartley.anonymity(table, keys="at", confidential="ill", unit=unit),
+    ):
+        with pytest.raises(HartleyError, match=words) as error:
+            refused()
+        assert "; hint: " in str(error.value)
+
+
+def test_an_identifier_that_repeats_stands_in_the_headline():
+    table = {"who": [1, 1, 2], "at": [1, 1, 2], "ill": [1, 2, 2]}
+    columns = {
+        "who": {"role": "identifier"},
+        "at": {"role": "key"},
+        "ill": {"role": "confidential"},
+    }
+    roles = {"confirmed": True, "columns": columns}
+    said = "who has 2 values in 3 rows: give it the role unit if it names people."
+    for made in (hartley.audit, hartley.anonymity):
+        assert said in made(table, roles=roles).headline
+        counted = made(table, roles=roles, unit="who")
+        assert said not in counted.headline
+        assert counted.people.rows == 2
+
+
+def test_secrets_that_are_missing_in_some_classes_are_not_nothing():
+    ward = {"at": list("aabbb"), "ill": ["x", "y", "x", "y", None]}
+    for report in (
+        hartley.audit(ward, secret="ill", released="at"),
+        hartley.anonymity(ward, keys="at", confidential="ill"),
+    ):
+        assert report.verdict.word == "shifts"
+        assert (
+            "but it is missing in 1 row, which is left out: 33.33 % of one group, 20 % of all"
+            in report.headline
+        )
+    even = {"at": list("aaabbb"), "ill": ["x", "y", None] * 2}
+    assert hartley.audit(even, secret="ill", released="at").verdict.word == "nothing"
+
+
+def test_several_secrets_have_verdicts_of_their_own_and_together():
+    table = {"at": list("aabb"), "s": list("xyxy"), "t": list("ppqq")}
+    report = hartley.audit(table, secret=["s", "t"], released="at")
+    assert [one.secret for one in report.verdicts] == [("s",), ("t",), ("s", "t")]
+    assert [one.word for one in report.verdicts] == ["nothing", "tells", "rules out"]
+    assert report.verdict.secret == ("t",)
+    shifted = {"at": list("aaabbb"), "s": list("xyzxyz"), "t": list("ppqpqq")}
+    assert hartley.audit(shifted, secret=["s", "t"], released="at").verdict.word != "nothing"
+
+
+def test_points_of_a_sweep_carry_who_is_told_and_nearly():
+    people = hartley.people(300)
+    report = hartley.audit(people, secret="diagnosis", released="age", sweep={"age": [5, 20]})
+    for point in report.sweep:
+        verdict = hartley.audit(
+            people, secret="diagnosis", released="age", bins={"age": point.step}
+        ).verdict
+        assert (point.told, point.known) == (verdict.told, verdict.nearly_told)
+    units = [i // 2 for i in range(300)]
+    table = people.append_column("who", [units])
+    report = hartley.audit(
+        table, secret="diagnosis", released="age", unit="who", sweep={"age": [20]}
+    )
+    assert (
+        report.sweep[0].told
+        == hartley.audit(
+            table, secret="diagnosis", released="age", unit="who", bins={"age": 20}
+        ).verdict.told
+    )
+
+
+def test_a_confidential_column_is_judged_at_each_level_of_its_groups(tmp_path):
+    (tmp_path / "ill.csv").write_text("flu,lung\ncold,lung\nhiv,blood\nleukaemia,blood\n")
+    table = {"at": list("aabb"), "ill": ["flu", "cold", "hiv", "leukaemia"], "who": [1, 2, 3, 4]}
+    columns = {
+        "at": {"role": "key"},
+        "ill": {"role": "confidential", "hierarchy": str(tmp_path / "ill.csv")},
+    }
+    roles = {"confirmed": True, "columns": columns}
+    for made in (hartley.audit, hartley.anonymity):
+        for unit in (None, "who"):
+            verdict = made(table, roles=roles, unit=unit).verdict
+            assert verdict.told == 4
+            assert verdict.secret == ("ill (level 1 of its groups)",)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_within_a_distance_against_its_definition(seed):
+    draw = random.Random(seed)
+    scale = draw.choice([1, 10, 7])
+    rows = [(draw.randrange(12) / scale, draw.randrange(3)) for _ in range(draw.randint(2, 16))]
+    width = Fraction(draw.randint(1, 40), draw.choice([1, 10]))
+    exact = [(Fraction(repr(v)), c) for v, c in rows]
+    told, known = set(), {share: set() for share in SHARES}
+    for c in {c for _, c in rows}:
+        mine = [v for v, at in exact if at == c]
+        for v in mine:
+            inside = Fraction(sum(v <= x <= v + width for x in mine), len(mine))
+            usual = Fraction(sum(v <= x <= v + width for x, _ in exact), len(exact))
+            if inside == 1 > usual:
+                told.add(c)
+            for share in SHARES:
+                if inside >= share > usual:
+                    known[share].add(c)
+    size = {c: sum(at == c for _, at in rows) for c in range(3)}
+    table = dict(zip(("value", "at"), map(list, zip(*rows, strict=True)), strict=True))
+    relation = Relation.from_table(table, secret="value", released="at")
+    near = NearbyPeople.of_pairs(relation.pairs(), relation.secret_range, width, SHARES)
+    assert near.told == sum(size[c] for c in told)
+    assert near.known == {
+        share: sum(size[c] for c in told | classes) for share, classes in known.items()
+    }
+
+
+def test_incomes_of_the_sample_within_twenty_thousand():
+    people = hartley.people(5000)
+    by_job = hartley.audit(people, secret="income", released="job", within=20000).verdict
+    near = by_job.within
+    assert (near.told, *near.known.values()) == (0, 454, 454, 454)
+    assert "Within 20,000, it is known of 454 of 4,885 people" in by_job.sentence
+    near = hartley.audit(people, secret="income", released=["age", "sex"], within=20000)
+    assert list(near.verdict.to_dict()["within"]["known"].values()) == [397, 158, 107]
+    assert near.verdict.within.told == 107
+    assert hartley.audit(people, secret="income", released="job").verdict.within is not None
+
+
+@pytest.mark.parametrize(
+    ("secret", "options", "words"),
+    [
+        ("income", {"within": 0}, "not above zero"),
+        ("income", {"within": "far"}, "not a number"),
+        ("job", {"within": 5}, "No distance"),
+        ("income", {"within": 5, "unit": "age"}, "with a unit"),
+        ("job", {"certainty": 1}, "between one half and one"),
+    ],
+)
+def test_bad_distances_and_certainties(secret, options, words):
+    with pytest.raises(OptionError, match=words):
+        hartley.audit(hartley.people(50), secret=secret, released="sex", **options)

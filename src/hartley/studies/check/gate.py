@@ -180,8 +180,8 @@ def people_condition(
         "never": (0, ""),
     }
     stops, reason = reasons[fail_on]
-    word = max(verdicts, key=lambda one: one.exposed).word if verdicts else ""
-    return reason + (f" (verdict: {word})" if word else "") if stops else None
+    word = max(verdicts, key=lambda one: one.exposed).word if verdicts else "none"
+    return f"{reason} (verdict: {word})" if stops else None
 
 
 def attack_condition(number: AttackEstimate, fail_on: str) -> str | None:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from hartley.engines.table import Table
     from hartley.inputs import (
         Column,
         Columns,
@@ -83,7 +84,6 @@ if TYPE_CHECKING:
         PythonOnly,
         Rows,
     )
-    from hartley.engines.table import Table
     from hartley.measures.anonymity import SizeBand
     from hartley.policies.hierarchy import Level
     from hartley.ranges.classes import KeyClasses

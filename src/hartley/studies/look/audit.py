@@ -686,6 +686,11 @@ def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
         released = chosen_columns(named, released, "key", what="released")
     if secret in ("ROW", ["ROW"]) and "ROW" not in opened.columns:
         secret = ROW
+    if unit is not None:
+        from hartley.studies.look.exposure import check_unit
+
+        secrets = () if secret is ROW else names_of(secret)
+        check_unit(opened, unit, (*names_of(released), *secrets))
     wish = Sweep.parse(sweep)
 
     def relate(steps: dict[str, object], about: Any = secret, absent: str = missing) -> Relation:  # noqa: ANN401 - a secret

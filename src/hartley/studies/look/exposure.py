@@ -83,8 +83,6 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     linear in the rows, but for sorting.
     """
     opened, confirmed, unit = open_people(table, roles, unit)
-    if unit is not None:
-        check_unit(opened, unit, columns)
     household = () if confirmed is None else confirmed.named("household")
     # The first sampling weight of the file: a survey may have weights of households too.
     weight = None if confirmed is None else next(iter(confirmed.named("weight")), None)
@@ -94,7 +92,7 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     known, homed, weighed, units, _ = ([next(places) for _ in part] for part in asked)
     classes = class_codes(known)
     homes = household_codes(homed) if homed else None
-    persons = household_codes(units) if units else None
+    persons = _person_codes(units) if units else None
     alike = np.bincount(classes)
     if persons is not None:
         groups = [codes for codes in (persons, homes) if codes is not None]
@@ -131,6 +129,11 @@ def _least(numbers: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.
     least = np.full(int(groups.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, groups, numbers)
     return least
+
+
+def _person_codes(units: Sequence[_Encoded]) -> NDArray[np.int64]:
+    """Return one code a person, without gaps; a row without a unit is a person of its own."""
+    return np.unique(household_codes(units), return_inverse=True)[1]
 
 
 def members(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -248,7 +251,7 @@ class PeopleCounter:
         needed = self._needed(secret)
         columns = [str(self.unit), *self.released, *needed]
         (units, *known), present = _present(self.table, columns, bins, needed)
-        persons, classes = household_codes([units]), class_codes(known[: len(self.released)])
+        persons, classes = _person_codes([units]), class_codes(known[: len(self.released)])
         if not secret:
             sizes = members(classes, persons)
             each = _least(sizes[classes], persons)
