@@ -365,6 +365,8 @@ _LINKS = ("", "s", "n", "en", "er")
 """What may stand between joined words."""
 _LONG_PART = 5
 """A known word of so many letters tells what one means that begins or ends with it."""
+_LONG_KEY = 7
+"""Shorter ends of keys are those of other words too: vaccination, estate."""
 
 
 @cache
@@ -465,7 +467,11 @@ def _split(word: str) -> list[str]:
             return joined
         return told[-1:] or joined[-1:]
     sizes = range(len(word) - 1, _LONG_PART - 1, -1)
-    ends = [word[-size:] for size in sizes if _meanings(word[-size:])]
+    ends = [
+        word[-size:]
+        for size in sizes
+        if (meanings := _meanings(word[-size:])) and (size >= _LONG_KEY or "key" not in meanings)
+    ]
     # What begins like a key may be anything else about it.
     begins = [
         word[:size] for size in sizes if _meanings(word[:size]) & {"identifier", "confidential"}
