@@ -16,7 +16,6 @@ from hartley.cli.output import (
     Details,
     Format,
     console,
-    print_certificate,
     print_json,
     progress_bar,
     say,
@@ -59,6 +58,8 @@ WRITTEN = {
     "sarif": "SARIF report",
 }
 """What refusals call a file to write, if not by the name that JSON has for it."""
+LISTS, WHOLE = ("doctor", "estimate"), ("details", "show_values", "estimate")
+"""Commands and flags that ask for all that a result holds."""
 PICTURES = (".png", ".svg", ".pdf")
 OUTPUTS = {
     "html": "Also write a report to open in a browser.",
@@ -448,14 +449,13 @@ class _Derived:
             return
         from hartley.reports.render import MOST_LINES, print_report
 
-        room = None if given["details"] else MOST_LINES - len(told)
+        asked = self.name in LISTS or any(given.get(flag) for flag in WHOLE)
+        room = None if asked else MOST_LINES - len(told)
         for each in results:
             promise = getattr(each, "certificate", None)
-            print_report(_call(each.report, given), console(), room and room - 2 * bool(promise))
-            if promise is not None and given["details"]:
-                print_certificate(promise, console())
-            elif promise is not None:
-                say(promise.claim)
+            print_report(_call(each.report, given), console(), room and room - 3 * bool(promise))
+            if promise is not None:
+                say(f"Certified: {promise.claim}")
         lines = LINES | ({"html": "Page"} if self.command.files else {})
         for name, path in told.items():
             say(f"{lines.get(name, name.capitalize())}: {path}")

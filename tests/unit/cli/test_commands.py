@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder, in_terminal):
     code, screen = in_terminal(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age"),
-        *("--sweep", "age=1:50"),
+        *("--sweep", "age=1:50", "--details"),
     )
     assert code == 0
     assert "Maximin information" in screen

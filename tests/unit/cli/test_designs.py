@@ -88,10 +88,13 @@ def test_weights_near_obesity_are_moved_by_five_at_most(folder):
 def test_a_terminal_gets_text_and_a_progress_bar(folder, in_terminal):
     policy = folder / "shown.toml"
     spec = folder / "examples" / "people.design.toml"
-    code, screen = in_terminal("design", spec, "-o", policy)
+    code, screen = in_terminal("design", spec, "-o", policy, "--certificate", folder / "shown.json")
     assert code == 0
     assert "A record is released as one of 16 combinations" in screen
-    assert "It assumes that" in " ".join(screen.split())
+    assert "It assumes that" not in " ".join(screen.split())
+    code, verified = in_terminal("verify", policy, folder / "shown.json", "--details")
+    assert code == 0
+    assert "It assumes that" in " ".join(verified.split())
     out = folder / "shown.parquet"
     code, screen = in_terminal("release", folder / "people.parquet", policy, "-o", out)
     assert code == 0
