@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.files import one_line, write_whole
-from hartley.report import Cell, Report
+from hartley.report import Cell, Report, html_table, in_notebook
 from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
 from hartley.text import join_first
@@ -343,11 +343,9 @@ def notebook(report: Report) -> str:
         out.append(f"<ul>{said}</ul>" if said else "")
         out += [f"<pre>{html.escape(command)}</pre>" for command in section.commands]
         if section.table is not None and has_meaning(section.table):
-            lines = [[heading.name for heading in section.table.headings]]
-            lines += [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]
-            cells = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in lines)
-            out.append("<table>" + "".join(f"<tr>{line}</tr>" for line in cells) + "</table>")
-    return "".join(out)
+            lines = [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]
+            out.append(html_table([_heading(one) for one in section.table.headings], lines))
+    return in_notebook("".join(out))
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -404,7 +402,10 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
         "words": unbroken_words,
     }
     text: str = environment.get_template(template).render(
-        style=asset("page.css"), version=version("hartley"), evidence=evidence, **content
+        style=asset("tables.css") + asset("page.css"),
+        version=version("hartley"),
+        evidence=evidence,
+        **content,
     )
     return text
 

@@ -569,7 +569,9 @@ class AuditReport(Readable):
         chart = Chart(
             "",
             (
-                Panel("", revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)),
+                Panel(
+                    distortion, revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)
+                ),
                 Panel(distortion, "people (%)", people, from_zero=True, size=(7.2, 2.2)),
             ),
             across=1,
