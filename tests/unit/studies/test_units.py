@@ -42,6 +42,7 @@ def test_k_and_who_is_told_by_the_oracles(name):
     assert (made.levels[0][0], made.suppressed, made.verdict.told) == (0, 0, told)
     people = len(set(table["person"]))
     assert (made.units, made.verdict.people) == (people, people)
+    assert (made.checked.k, made.checked["ill"].verdict) == (k, made.verdict)
     if people > k:
         assert anonymize(table, "ward", k + 1, unit="person").levels[0][0] == 1
     else:
@@ -175,10 +176,10 @@ SOME = {"who": [1, 1, 2, 3], "one": [7] * 4, "no": [None] * 4, "age": [30] * 4}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unit": "no"}, "'no' of the dict names nobody in any row"),
-        ({"unit": "one"}, "By column 'one' all rows of the dict are of one person"),
-        ({"unit": "age"}, "'age' says whose row it is, and is never released"),
-        ({"unit": "who", "keep": "who"}, "'who' says whose row it is, and is never released"),
+        ({"unit": "no"}, "The unit 'no' names nobody in any row of the dict"),
+        ({"unit": "one"}, "'one' has one value only, so that all rows are of one"),
+        ({"unit": "age"}, "'age' says whose row it is, so it cannot be released"),
+        ({"unit": "who", "keep": "who"}, "'who' says whose row it is, so it cannot be rel"),
         ({"unit": "whom"}, "'whom' is not in the dict"),
         ({"unit": "who", "k": 4}, "k = 4 is larger than the 3 people of the dict"),
         ({"unit": "who", "method": "mondrian"}, "Mondrian counts rows, and 'who' says whose row"),
@@ -415,8 +416,8 @@ def test_the_unit_of_the_roles_counts_people():
     assert anonymize(table, k=2, roles=WHOSE).units == 2
     with pytest.raises(OptionError, match="k = 3 is larger than the 2 people of the dict"):
         anonymize(table, k=3, roles=WHOSE)
-    with pytest.raises(OptionError, match="Both 'who' and 'age' are to say whose row it is"):
-        anonymize(table, "age", 2, unit="age", roles=WHOSE)
+    with pytest.raises(OptionError, match="'who' is the unit and is never released"):
+        anonymize(table, "age", 2, keep="who", roles=WHOSE)
 
 
 def test_averages_refuse_a_unit_by_name():

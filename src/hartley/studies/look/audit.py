@@ -727,7 +727,7 @@ def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
         if named is not None and unit is None:
             repeated = repeated_identifiers(table, named)
     columns = () if secret is ROW else relation.secret_names
-    judge = _Judge(
+    judge = Judge(
         columns,
         relate,
         dict(bins or {}),
@@ -785,7 +785,7 @@ def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
 
 
 @dataclass(frozen=True)
-class _Judge:
+class Judge:
     """Judges each secret column, at its strongest level, and all of them together."""
 
     secret: tuple[str, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,9 @@ import numpy as np
 from hartley.errors import OptionError
 from hartley.kernels.dependence import find_dependences
 from hartley.ranges.classes import encode_column
-from hartley.ranges.relation import Relation, is_missing
-from hartley.studies.look.audit import judge
-from hartley.studies.look.exposure import class_codes, encoded_columns
+from hartley.ranges.relation import Relation
+from hartley.studies.look.audit import Judge
+from hartley.studies.look.exposure import PeopleCounter
 from hartley.studies.look.verdict import CERTAINTY, Verdict, verdict_tiles, worst
 from hartley.tables.counts import distinct_values
 from hartley.tables.opening import open_table
@@ -24,13 +23,8 @@ from hartley.text import join_first
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from hartley.engines.table import Table
     from hartley.report import Tile
     from hartley.schema.roles import Roles
-
-    Codes = NDArray[np.int64]
 
 NOT_ASKED = "What it tells about confidential values was not asked: no column is confidential."
 
@@ -102,42 +96,32 @@ def verdicts_on(
     released: object,
     keys: Sequence[str],
     confidential: Sequence[str],
-    persons: Codes | None = None,
+    unit: str | None = None,
     roles: Roles | None = None,
 ) -> dict[str, Verdict]:
     """Return what keys as they are released tell about each confidential column.
 
-    Without the codes of persons a row is a person, and a column with groups in the roles is judged
-    at each level. A column without any value has no verdict.
+    A column with groups in the roles is judged at each level; one without any value is not judged.
     """
     import ibis
 
     opened = open_table(released)
-    counts = {n: clean_column(opened, n).count() for n in (*keys, *confidential)}
+    counts = {name: clean_column(opened, name).count() for name in (*keys, *confidential)}
     present = run(opened, opened.expression.aggregate(**counts).to_pyarrow).to_pylist()[0]
-    # What a key without values tells is nothing: like one with a single value.
+    # A key without any value tells nothing, like one with a single value.
     blank = {name: ibis.literal("missing") for name in keys if not present[name]}
     opened = replace(opened, expression=opened.expression.mutate(**blank)) if blank else opened
-    verdicts = {}
-    for name in confidential:
-        if not present[name]:
-            continue
-        if persons is None:
-            relate = partial(_relate, opened, keys)
-            (verdicts[name],) = judge(relate(name), relate, CERTAINTY, None, roles)
-            continue
-        *known, (secrets, values) = encoded_columns(opened, (*keys, name), {})
-        held = ~is_missing(secrets, values)
-        classes = class_codes(known)
-        verdict = Verdict.of_people(persons[held], classes[held], secrets[held], keys, [name])
-        verdicts[name] = replace(verdict, left_out=int((~held).sum()))
-    return verdicts
+    counter = PeopleCounter(opened, keys, unit=unit) if unit else None
 
+    def relate(_: object, secret: str | Sequence[str], missing: str = "released") -> Relation:
+        return Relation.from_table(opened, secret=secret, released=keys, missing=missing)
 
-def _relate(
-    table: Table, keys: Sequence[str], secret: str | Sequence[str], missing: str = "released"
-) -> Relation:
-    return Relation.from_table(table, secret=secret, released=keys, missing=missing)
+    judges = {
+        name: Judge((name,), relate, {}, CERTAINTY, None, roles, counter)
+        for name in confidential
+        if present[name]
+    }
+    return {name: judge.all(relate({}, name))[0] for name, judge in judges.items()}
 
 
 # --- columns that undo a release ------------------------------------------------------------------

@@ -27,7 +27,7 @@ from hartley.ranges.classes import (
 )
 from hartley.ranges.relation import household_codes, is_missing
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
-from hartley.schema.roles import chosen_columns, open_for
+from hartley.schema.roles import chosen_columns
 from hartley.studies.look.anonymity import (
     count_again,
     few_tile,
@@ -37,7 +37,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import ORDER
+from hartley.studies.look.exposure import ORDER, check_unit, open_people
 from hartley.studies.release.disclosure import (
     Disclosing,
     Undone,
@@ -302,6 +302,10 @@ class AnonymizedTable(Disclosing, Readable):
     """For every key the average over all records of (values possible - 1) / (all values - 1)."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
+    unit: str | None = None
+    """The column that says whose row it is; None: a row is a person."""
+    counted: Any = field(default=None, repr=False)
+    """The released rows with a number for whose each is, where a column says so."""
     units: int | None = None
     """How many people there are, where a column says whose row it is; None: a row is a person."""
     units_suppressed: int = 0
@@ -374,7 +378,7 @@ class AnonymizedTable(Disclosing, Readable):
     @cached_property
     def checked(self) -> AnonymityReport:
         """The released rows, counted again; kept, for it takes a pass for each column."""
-        return count_again(self.table, self.keys, self.confidential)
+        return count_again(self.counted, self.keys, self.confidential, self.unit)
 
     def report(self) -> Report:
         """Return what was done and what counting again gives; its picture shows the classes."""
@@ -526,7 +530,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
-    opened, known_roles = open_for(table, roles)
+    opened, known_roles, unit = open_people(table, roles, unit)
     named = chosen_columns(known_roles, keys, "key", what="key")
     hidden = chosen_columns(known_roles, confidential, "confidential", what="")
     unchanged = (*chosen_columns(known_roles, keep, "kept", what=""), *hidden)
@@ -541,9 +545,11 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     ordered = named if method == "mondrian" else levels_of
     plain = [name for name in (*named, *unchanged) if name not in ordered]
     opened = keep_texts(opened, plain, exact=True)
-    counted = _person_columns(known_roles, unit, method)
-    _refuse_released(counted["person"], (*named, *unchanged))
-    beside = [column for columns in counted.values() for column in columns]
+    homes = () if known_roles is None else known_roles.named("household")
+    _refuse_people(unit, homes, method)
+    if unit is not None:
+        check_unit(opened, unit, (*named, *unchanged))
+    beside = (*(() if unit is None else (unit,)), *homes)
     opened.require(beside)
     wanted = dict.fromkeys((*named, *unchanged, *beside))  # a household may be a key besides
     tell = progress or (lambda _what, _share: None)
@@ -560,11 +566,17 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     points = _points(rows, named)
     people = {
         noun: _person_codes(rows, columns, noun, k, opened.name)
-        for noun, columns in counted.items()
+        for noun, columns in (
+            ("person", beside[: -len(homes)] if homes else beside),
+            ("household", homes),
+        )
         if columns
     }
-    pairs = [None if noun not in people else _with_people(points, people[noun]) for noun in counted]
-    points = replace(points, units=pairs[0], homes=pairs[1])
+    points = replace(
+        points,
+        units=_with_people(points, people.get("person")),
+        homes=_with_people(points, people.get("household")),
+    )
     tell("count", 1.0)
     source = _Source(
         opened.name,
@@ -576,7 +588,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         rows,
         points,
         people,
-        counted["person"],
+        unit,
         k,
         known_roles,
         allow_dependence,
@@ -606,7 +618,7 @@ class _Source:
     points: KeyPoints
     people: Mapping[str, NDArray[np.int64]]
     """The person and the household of each row, where columns say them."""
-    unit: tuple[str, ...]
+    unit: str | None
     k: int
     roles: Roles | None
     allowed: Columns | None
@@ -618,13 +630,9 @@ class _Source:
         changed = dict.fromkeys(coarsened, "coarsened")
         return find_undone(self.rows, self.kept, changed, self.allowed)
 
-    def release(
-        self,
-        released: Any,  # noqa: ANN401 - an Arrow table
-        persons: NDArray[np.int64] | None = None,
-        **fields: Any,  # noqa: ANN401 - by name
-    ) -> AnonymizedTable:
-        """Return the anonymized table, with what it still tells."""
+    def release(self, rows: Any, **fields: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
+        """Return the anonymized table, given its rows with the unit, and what it still tells."""
+        released = rows.select([*self.keys, *self.kept])
         made = AnonymizedTable(
             table=released,
             name=self.name,
@@ -636,10 +644,10 @@ class _Source:
             k=self.k,
             rows=self.rows.num_rows,
             sources=self.paths,
-            linked={}
-            if persons is None
-            else {name: _linked(released.column(name), persons) for name in self.confidential},
-            verdicts=verdicts_on(released, self.keys, self.confidential, persons, self.roles),
+            unit=self.unit,
+            counted=rows,
+            linked={} if self.unit is None else _linked(rows, self.confidential, self.unit),
+            verdicts=verdicts_on(rows, self.keys, self.confidential, self.unit, self.roles),
             **fields,
         )
         self.tell("write", 1.0)
@@ -708,32 +716,15 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
 
 
-def _person_columns(
-    roles: Roles | None, unit: str | None, method: str
-) -> dict[str, tuple[str, ...]]:
-    """Return the columns that say whose row it is, and who lives together."""
-    units = () if roles is None else roles.named("unit")
-    units = tuple(dict.fromkeys((*units, *(() if unit is None else (unit,)))))
-    if len(units) > 1:
+def _refuse_people(unit: str | None, homes: Sequence[str], method: str) -> None:
+    """Refuse a method that counts rows where people or households have several."""
+    columns = (*(() if unit is None else (unit,)), *homes)
+    if columns and method == "mondrian":
+        says = "which of them are of one household" if unit is None else "whose row it is"
         raise OptionError(
-            f"Both '{units[0]}' and '{units[1]}' are to say whose row it is", hint="name one unit"
-        )
-    homes = () if roles is None else roles.named("household")
-    if (units or homes) and method == "mondrian":
-        says = "whose row it is" if units else "which of them are of one household"
-        raise OptionError(
-            f"Mondrian counts rows, and '{(*units, *homes)[0]}' says {says}",
+            f"Mondrian counts rows, and '{columns[0]}' says {says}",
             hint="use full-domain, which counts people and households, or give the column the "
             'role "identifier" to count rows',
-        )
-    return {"person": units, "household": homes}
-
-
-def _refuse_released(units: tuple[str, ...], columns: Sequence[str]) -> None:
-    for unit in {*units} & {*columns}:
-        raise OptionError(
-            f"Column '{unit}' says whose row it is, and is never released",
-            hint="leave it out of the keys and of what is kept",
         )
 
 
@@ -748,15 +739,6 @@ def _person_codes(
     encoded = [encode_column(rows.column(column)) for column in columns]
     codes = np.unique(household_codes(encoded), return_inverse=True)[1]
     amount = int(codes.max(initial=-1)) + 1
-    if noun == "person" and all(is_missing(*column).all() for column in encoded):
-        raise OptionError(
-            f"Column '{columns[0]}' of {name} names nobody in any row", hint="name another unit"
-        )
-    if noun == "person" and amount == 1:
-        raise OptionError(
-            f"By column '{columns[0]}' all rows of {name} are of one person",
-            hint="name another unit, or a table of more people",
-        )
     if amount < k:
         raise OptionError(
             f"k = {k:,} is larger than the {count_of(amount, noun)} of {name}",
@@ -766,21 +748,26 @@ def _person_codes(
 
 
 def _with_people(
-    points: KeyPoints, codes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    points: KeyPoints, codes: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the combinations of keys with everybody who has each."""
+    if codes is None:
+        return None
     amount = int(codes.max()) + 1
     together = np.unique(points.members * amount + codes)
     return together // amount, together % amount
 
 
-def _linked(column: Any, persons: NDArray[np.int64]) -> int:  # noqa: ANN401 - Arrow carries no types
-    """Count people with a value that several rows have, all of them theirs."""
-    codes, values = encode_column(column)
-    amount, present = int(persons.max()) + 1, ~is_missing(codes, values)
-    held, times = np.unique((codes * amount + persons)[present], return_counts=True)
-    alone = np.bincount(held // amount)[held // amount] == 1
-    return int(np.unique((held % amount)[alone & (times > 1)]).size)
+def _linked(rows: Any, columns: Sequence[str], unit: str) -> dict[str, int]:  # noqa: ANN401 - Arrow carries no types
+    """Count for columns the people with a value that several rows have, all of them theirs."""
+    persons, linked = rows.column(unit).to_numpy(), {}
+    for name in columns:
+        codes, values = encode_column(rows.column(name))
+        amount, present = int(persons.max()) + 1, ~is_missing(codes, values)
+        held, times = np.unique((codes * amount + persons)[present], return_counts=True)
+        alone = np.bincount(held // amount)[held // amount] == 1
+        linked[name] = int(np.unique((held % amount)[alone & (times > 1)]).size)
+    return linked
 
 
 def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int64]) -> Any:  # noqa: ANN401 - Arrow carries no types
@@ -810,47 +797,34 @@ def _release_levels(
         if at:
             codes = of_key[at].groups[points.codes[:, i]][points.members]
             released = _replace(released, name, of_key[at].labels, codes)
-    released, persons = released.filter(pa.array(stays)), None
+    if source.unit is not None:
+        released = released.append_column(source.unit, pa.array(people["person"]))
+    released = released.filter(pa.array(stays))
     if people:
-        order = _sorting(released)
-        released = released.take(pa.array(order))
-        if "person" in people:
-            persons = people["person"][stays][order]
-            _refuse_telling(released, persons, source.unit)
+        released = released.take(pa.array(_sorting(released, (*source.keys, *source.kept))))
+    unit = [] if source.unit is None else [source.unit]
+    for column, tells in telling_columns(released, (*source.keys, *source.kept), unit):
+        raise OptionError(
+            f"Column '{column}' is released and tells {tells}, which says whose row it is",
+            hint="leave it out, or coarsen it further",
+        )
     return source.release(
         released,
-        persons,
         method="full-domain",
         levels=tuple((at, len(of_key) - 1) for _, of_key, at in at_levels),
         suppressed=int((~stays).sum()),
         classes=best.classes,
         losses=best.losses,
         units=amounts.get("person"),
-        units_suppressed=0 if persons is None else points.lost(best.large),
+        units_suppressed=points.lost(best.large) if unit else 0,
         households=amounts.get("household"),
         undone=undone,
     )
 
 
-def _sorting(rows: Any) -> NDArray[np.int64]:  # noqa: ANN401 - Arrow carries no types
-    """Return the places of the rows sorted by all columns, the first one first."""
-    return np.lexsort([encode_column(column)[0] for column in rows.columns[::-1]])
-
-
-def _refuse_telling(
-    released: Any,  # noqa: ANN401 - Arrow carries no types
-    persons: NDArray[np.int64],
-    unit: tuple[str, ...],
-) -> None:
-    """Refuse a released column that tells whose row it is."""
-    import pyarrow as pa
-
-    beside = released.append_column(unit[0], pa.array(persons))
-    for column, tells in telling_columns(beside, released.column_names, unit):
-        raise OptionError(
-            f"Column '{column}' is released and tells {tells}, which says whose row it is",
-            hint="leave it out, or coarsen it further",
-        )
+def _sorting(rows: Any, columns: Sequence[str]) -> NDArray[np.int64]:  # noqa: ANN401 - Arrow carries no types
+    """Return the places of the rows sorted by columns, the first one first."""
+    return np.lexsort([encode_column(rows.column(name))[0] for name in columns[::-1]])
 
 
 def _release_boxes(source: _Source) -> AnonymizedTable:
