@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fastapi import APIRouter
@@ -15,16 +15,17 @@ from starlette.requests import Request  # noqa: TC002 - likewise
 from hartley.errors import HartleyError, OptionError
 from hartley.files import parse_toml
 from hartley.reports.render import page as page_of
-from hartley.schema.roles import RELEASED, ROLES, Roles
+from hartley.schema.roles import RELEASED, Roles
 from hartley.service.console.pages import FRAMED_POLICY, PREFIX, report_parts
 from hartley.service.console.visits import PageRoute, page, require_again, visit_of
 from hartley.service.replies import ServiceError
-from hartley.text import count_of, listed
+from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.service.console.visits import Visit
+    from hartley.studies.look.anonymity import AnonymityReport
     from hartley.studies.release.generalisation import AnonymizedTable
 
 roles_router = APIRouter(
@@ -50,22 +51,14 @@ MEANINGS = {
 @roles_router.get("/{name}/roles")
 async def roles_page(request: Request, name: str) -> Response:
     """Show what every column seems to be and why, with a menu of roles."""
-    visit = await visit_of(request)
-    draft = await visit.service.lanes.engine(
-        lambda: visit.administration.draft_roles(visit.identity, name, again=True)
-    )
-    return await _roles(visit, name, draft, USUAL_K)
+    return await _roles(await visit_of(request), name)
 
 
 @roles_router.post("/{name}/roles")
 async def count_again(request: Request, name: str) -> Response:
     """Count whom the chosen roles give away; nothing is released."""
     visit = await visit_of(request)
-    fields = await visit.form(MOST_COLUMNS)
-    try:
-        return await _roles(visit, name, *await _chosen(visit, name, fields))
-    except HartleyError as error:
-        return await _refused(visit, name, fields, error)
+    return await _roles(visit, name, await visit.form(MOST_COLUMNS))
 
 
 @roles_router.post("/{name}/release")
@@ -75,8 +68,10 @@ async def show_release(request: Request, name: str) -> Response:
     fields = await visit.form(MOST_COLUMNS)
     try:
         made = await _released(visit, name, fields)
+    except ServiceError:
+        raise
     except HartleyError as error:
-        return await _refused(visit, name, fields, error)
+        return await _roles(visit, name, fields, error)
     style, content = report_parts(page_of(made))
     response = page(
         "release.html",
@@ -92,7 +87,7 @@ async def show_release(request: Request, name: str) -> Response:
 
 
 @roles_router.post("/{name}/release.csv")
-async def download_release(request: Request, name: str) -> Response:
+async def take_release(request: Request, name: str) -> Response:
     """Return the released rows as a file, if the name was written again."""
     visit = await visit_of(request)
     fields = await visit.form(MOST_COLUMNS)
@@ -105,30 +100,17 @@ async def download_release(request: Request, name: str) -> Response:
 
 
 async def _released(visit: Visit, name: str, fields: Mapping[str, str]) -> AnonymizedTable:
-    roles, k = await _chosen(visit, name, fields)
+    acts, who = visit.administration, visit.identity
     if fields.get("confirmed") != "yes":
         raise OptionError(
             "Nobody has confirmed these roles", hint="look at every column, then tick the box"
         )
-    return await visit.service.lanes.engine(
-        lambda: visit.administration.release_table(visit.identity, name, roles.confirm(), k)
-    )
 
+    def work() -> AnonymizedTable:
+        roles = _checked(_with_roles(acts.draft_roles(who, name), fields))
+        return acts.release_table(who, name, roles.confirm(), _group_size(fields))
 
-async def _chosen(visit: Visit, name: str, fields: Mapping[str, str]) -> tuple[Roles, int]:
-    """Return the draft with the roles and the group size of a form."""
-    draft = await visit.service.lanes.engine(
-        lambda: visit.administration.draft_roles(visit.identity, name)
-    )
-    roles = _with_roles(draft, fields)
-    text = fields.get("k", "").strip()
-    if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 2 and len(text) < 9):
-        raise OptionError(
-            f"'{text[:20]}' is no size of a group", hint="write a whole number from 2 on"
-        )
-    # Read as a file of them would be, so that every contradiction is refused.
-    content = parse_toml(roles.to_toml(), what="roles", kind=OptionError)
-    return replace(Roles.read(content), columns=roles.columns), int(text)
+    return await visit.service.lanes.engine(work)
 
 
 def _with_roles(draft: Roles, fields: Mapping[str, str]) -> Roles:
@@ -141,27 +123,43 @@ def _with_roles(draft: Roles, fields: Mapping[str, str]) -> Roles:
     return replace(draft, columns=columns)
 
 
-async def _refused(
-    visit: Visit, name: str, fields: Mapping[str, str], error: HartleyError
-) -> Response:
-    if isinstance(error, ServiceError):
-        raise error
-    draft = await visit.service.lanes.engine(
-        lambda: visit.administration.draft_roles(visit.identity, name)
-    )
-    problem = f"{error.problem}; {error.hint}."
-    return await _roles(visit, name, _with_roles(draft, fields), None, problem)
+def _checked(roles: Roles) -> Roles:
+    """Return roles read as a file of them would be, so that every contradiction is refused."""
+    return Roles.read(parse_toml(roles.to_toml(), what="roles", kind=OptionError))
+
+
+def _group_size(fields: Mapping[str, str]) -> int:
+    text = fields.get("k", "").strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 2):
+        problem = f"'{text[:20]}' is no size of a group"
+        raise OptionError(problem, hint="write a whole number from 2 on")
+    return int(text)
 
 
 async def _roles(
-    visit: Visit, name: str, roles: Roles, k: int | None, failed: str | None = None
+    visit: Visit,
+    name: str,
+    fields: Mapping[str, str] | None = None,
+    error: HartleyError | None = None,
 ) -> Response:
-    counted: dict[str, Any] | None = None
-    if failed is None and k is not None:
-        report = await visit.service.lanes.engine(
-            lambda: visit.administration.judge_roles(visit.identity, name, roles, k)
-        )
-        counted = _counted(roles, report)
+    acts, who = visit.administration, visit.identity
+
+    def work() -> tuple[Roles, AnonymityReport | None, HartleyError | None]:
+        roles = acts.draft_roles(who, name, again=fields is None)
+        if fields is not None:
+            roles = _with_roles(roles, fields)
+        if error is not None:
+            return roles, None, error
+        try:
+            k = USUAL_K if fields is None else _group_size(fields)
+            return roles, acts.judge_roles(who, name, _checked(roles), k), None
+        except ServiceError:
+            raise
+        except HartleyError as problem:
+            return roles, None, problem
+
+    roles, report, failed = await visit.service.lanes.engine(work)
+    hidden = [column.name for column in roles.columns.values() if column.role not in RELEASED]
     return page(
         "roles.html",
         await visit.frame("Owner"),
@@ -170,23 +168,13 @@ async def _roles(
         address=_address(name),
         columns=list(roles.columns.values()),
         field=FIELD,
-        roles=[(role, MEANINGS[role]) for role in ROLES],
-        counted=counted,
-        k=USUAL_K if k is None else k,
-        failed=failed,
+        roles=MEANINGS,
+        report=report,
+        hidden=f"{count_of(len(hidden), 'column')} not released" + ": " * bool(hidden),
+        names=", ".join(hidden),
+        k=USUAL_K if fields is None else fields.get("k", ""),
+        failed=failed and f"{failed.problem}; {failed.hint}.",
     )
-
-
-def _counted(roles: Roles, report: Any) -> dict[str, Any]:  # noqa: ANN401 - an AnonymityReport
-    """Say in words whom the keys give away as the table is, and which columns stay in the house."""
-    hidden = [column.name for column in roles.columns.values() if column.role not in RELEASED]
-    return {
-        "people": None if report is None else report.people,
-        "keys": listed(roles.named("key")) if report is not None else "",
-        "words": "" if report is None else report.headline,
-        "hidden": f"{count_of(len(hidden), 'column')} not released"
-        + (f": {listed(hidden)}." if hidden else "."),
-    }
 
 
 def _address(name: str) -> str:

@@ -134,7 +134,7 @@ async function countAgain() {
     if (mine !== latest) return;
     const fresh = page.getElementById("count");
     if (!fresh) window.location.assign(reply.url); // the session has ended
-    else element("count").replaceChildren(...(reply.ok ? fresh : page.querySelector(".notice")).cloneNode(true).childNodes);
+    else element("count").replaceChildren(...fresh.childNodes);
   } catch {
     if (mine === latest) element("count").textContent = "The service does not answer. Press Count again.";
   } finally {
