@@ -95,6 +95,8 @@ class Section:
     table: Grid | None = None
     commands: tuple[str, ...] = ()
     page_only: bool = False
+    details: bool = False
+    """Whether a page folds it, and a terminal shows it with --details alone."""
     warning: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import textwrap
 from contextlib import contextmanager
@@ -24,15 +25,26 @@ Format = Annotated[
     bool | None,
     typer.Option(
         "--json/--text",
-        help="Print JSON or text; default: text in a terminal, JSON in a pipe.",
+        help="Print JSON or text, which is the default.",
         show_default=False,
     ),
 ]
 
 
+Details = Annotated[
+    bool,
+    typer.Option("--details", help="Print everything: all measures, attacks, certificates."),
+]
+
+
 def wants_json(choice: bool | None) -> bool:
-    """Decide between JSON and text: as asked for, otherwise JSON in a pipe."""
-    return not is_terminal(sys.stdout) if choice is None else choice
+    """Decide between JSON and text: text unless JSON is asked for, here or for every pipe."""
+    if choice is not None or is_terminal(sys.stdout):
+        return bool(choice)
+    asked = os.environ.get("HARTLEY_OUTPUT") == "json"
+    if not asked:
+        typer.echo("Text, since 0.2; for JSON: --json or HARTLEY_OUTPUT=json", err=True)
+    return asked
 
 
 def is_terminal(stream: TextIO | None) -> bool:

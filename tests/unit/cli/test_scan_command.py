@@ -163,7 +163,7 @@ def test_what_a_scan_says_about_messy_files(run, tmp_path):
 def test_a_scan_as_text_and_as_a_page(run, tmp_path):
     path, page = ward(tmp_path / "ward.csv"), tmp_path / "scan.html"
     risks = tmp_path / "risks.csv"
-    result = run("scan", str(path), "--text", "--html", str(page), "--risks", str(risks))
+    result = run("scan", str(path), "--details", "--html", str(page), "--risks", str(risks))
     assert result.exit_code == 0, result.output
     assert "quasi-identifier candidate" in result.output
     assert f"hartley scan {path} --draft roles.toml" in result.output
