@@ -170,3 +170,12 @@ def test_a_terminal_is_told_nothing(in_terminal):
     code, screen = in_terminal("schema", "describe", EXAMPLES / "people.schema.toml")
     assert code == 0
     assert "since 0.2" not in screen
+
+
+@pytest.mark.slow
+def test_a_terminal_sees_a_bar_while_a_command_works(in_terminal, tmp_path):
+    command_line.run("sample", tmp_path / "p.csv", "--rows", 300, "--text")
+    words = ("anonymize", tmp_path / "p.csv", "--keys", "age,sex", "--bins", "age=20", "-k", 5)
+    code, screen = in_terminal(*words, "-o", tmp_path / "out.csv")
+    assert code == 0
+    assert "Working" in screen
