@@ -218,7 +218,7 @@ NAMES: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Reported:
+class PolicyReports:
     """The reports of everybody by one policy, and what they hide."""
 
     kind: str
@@ -250,10 +250,10 @@ class D5Numbers:
     people: int
     obese: int
     counts: Grid
-    reports: tuple[Reported, ...]
+    reports: tuple[PolicyReports, ...]
     synthetic: bool
 
-    def of(self, kind: str) -> list[Reported]:
+    def of(self, kind: str) -> list[PolicyReports]:
         """Return the reports of a policy, the most accurate first."""
         reports = [report for report in self.reports if report.kind == kind]
         return sorted(reports, key=lambda report: -report.accuracy)
@@ -270,7 +270,7 @@ def _compute5(
         survey.numbers(name).clip(float(PEOPLE[side].low), float(PEOPLE[side].high))
         for name, side in (("Height", "height"), ("Weight", "weight"))
     )
-    reports: list[Reported] = []
+    reports: list[PolicyReports] = []
     for accuracy in accuracies:
         for kind in NAMES:
             reports.append(_reported(kind, accuracy, height, weight))
@@ -289,7 +289,7 @@ def _line(height: Column) -> Column:
     return 30 * (height / 100) ** 2
 
 
-def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> Reported:
+def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> PolicyReports:
     # Everybody, and after them every whole weight at every height that occurs.
     every = np.meshgrid(np.unique(height), np.arange(float(PEOPLE["weight"].high) + 1))
     heights, weights = np.append(height, every[0]), np.append(weight, every[1])
@@ -303,7 +303,7 @@ def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) ->
     obese, judged = weight >= line, reported >= line
     counts = _counts(height, reported)
     before = np.array(_counts(height, weight))
-    return Reported(
+    return PolicyReports(
         kind=kind,
         accuracy=accuracy,
         counts=counts,
