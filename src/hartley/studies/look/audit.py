@@ -45,12 +45,11 @@ from hartley.studies.look.verdict import (
     absent_shares,
     levels_of,
     parse_width,
-    share_text,
     verdict_tiles,
     worst,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import conjugate, direction, listed, number, unit_of, value_text
+from hartley.text import conjugate, direction, listed, number, share_text, unit_of, value_text
 
 if TYPE_CHECKING:
     import os

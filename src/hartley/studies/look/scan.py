@@ -35,11 +35,11 @@ from hartley.studies.look.scanned_column import (
     scan_column,
 )
 from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
-from hartley.studies.look.verdict import Verdict, share_text, worst
+from hartley.studies.look.verdict import Verdict, worst
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed
+from hartley.text import conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
