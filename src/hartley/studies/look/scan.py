@@ -133,7 +133,7 @@ class ScanReport(Readable):
             )
         if self.verdicts:
             tells = worst([*self.verdicts.values()])
-            said.insert(0 if tells.told and not few else 1, tells.sentence)
+            said.insert(int(few > 0), tells.sentence)
         columns = count_of(len(self.columns), "column")
         if self.unit is None:
             size = f"{count_of(self.rows, 'row')} of {columns}"
