@@ -68,6 +68,11 @@ READING: dict[str, tuple[Any, Any, Any]] = {
         _about("--header-line", "N", "The line that holds the names of the columns."),
         None,
     ),
+    "footer": (
+        int,
+        _about("--footer", "N", "Leave out this many lines at the end, such as totals."),
+        AS_WRITTEN.footer,
+    ),
     "dates": (
         str,
         _about(

@@ -45,12 +45,11 @@ from hartley.studies.look.verdict import (
     absent_shares,
     levels_of,
     parse_width,
-    share_text,
     verdict_tiles,
     worst,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import conjugate, direction, listed, number, unit_of, value_text
+from hartley.text import conjugate, direction, listed, number, share_text, unit_of, value_text
 
 if TYPE_CHECKING:
     import os
@@ -569,7 +568,9 @@ class AuditReport(Readable):
         chart = Chart(
             "",
             (
-                Panel("", revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)),
+                Panel(
+                    distortion, revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)
+                ),
                 Panel(distortion, "people (%)", people, from_zero=True, size=(7.2, 2.2)),
             ),
             across=1,

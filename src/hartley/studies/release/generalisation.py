@@ -804,8 +804,8 @@ def _release_levels(
     released = released.filter(pa.array(stays))
     columns = [*source.keys, *source.kept]
     if people:
-        sides = [encode_column(released.column(name))[0] for name in columns[::-1]]
-        released = released.take(pa.array(np.lexsort(sides)))
+        order = np.lexsort([encode_column(released.column(name))[0] for name in columns[::-1]])
+        released = released.take(pa.array(order))
     unit = [] if source.unit is None else [source.unit]
     for column, tells in telling_columns(released, columns, unit):
         raise OptionError(
