@@ -708,7 +708,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> import tempfile
-        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 30] * 500}
+        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 20, 30, 30] * 250}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     out = f"{folder}/out.parquet"
         ...     report = pram(people, out=out, columns="sex", retain="0.9", keep="age", seed=1)
