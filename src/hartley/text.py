@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import shlex
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
@@ -423,6 +424,30 @@ def percent(
         '50 %'
     """
     return f"{number(100 * Fraction(share) / of, round=round, places=places, mark=mark)} %"
+
+
+def share_text(share: Fraction) -> str:
+    """Write a share of people to the nearest hundredth of a percent; 0 % and 100 % are exact.
+
+    Example:
+        >>> share_text(Fraction(1, 3)), share_text(Fraction(1, 10**6)), share_text(Fraction(1))
+        ('33.33 %', 'under 0.01 %', '100 %')
+    """
+    if 0 < share < Fraction(1, 10_000):
+        return "under 0.01 %"
+    return (
+        "over 99.99 %" if Fraction(9_999, 10_000) < share < 1 else percent(share, round="nearest")
+    )
+
+
+def command_line(*words: object) -> str:
+    """Write a command of Hartley as a shell reads it.
+
+    Example:
+        >>> command_line("scan", "my file.csv", "--header-line", 4)
+        "hartley scan 'my file.csv' --header-line 4"
+    """
+    return f"hartley {shlex.join(map(str, words))}"
 
 
 def few_digits(number: float, digits: int = 4) -> str:

@@ -15,6 +15,7 @@ from hartley.agent.ledger import opened_ledger
 from hartley.engines.coded_table import is_database
 from hartley.engines.registry import EMBEDDED
 from hartley.exact import bits_at_least
+from hartley.report import html_table, in_notebook
 from hartley.schema.schema import Schema
 from hartley.tables.opening import open_table
 from hartley.text import bits_down, bits_up, count_of, exactly
@@ -453,14 +454,11 @@ class Agent:
         return f"{self._balance()}\n{self.schema.describe()}"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(column.name)}</td><td>{column.kind}</td>"
-            f"<td>{html.escape(column.describe())}</td></tr>"
-            for column in self.schema.columns.values()
-        )
-        return (
+        columns = self.schema.columns.values()
+        lines = [(column.name, column.kind, column.describe()) for column in columns]
+        return in_notebook(
             f"<p><b>{html.escape(self.schema.name)}</b>: {html.escape(self._balance())}</p>"
-            f"<table><tbody>{rows}</tbody></table>"
+            f"{html_table(('column', 'kind', 'values'), lines)}"
         )
 
     def _balance(self) -> str:

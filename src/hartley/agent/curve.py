@@ -152,7 +152,7 @@ def _point(
         limit,
         price_of(answered.questions, desk.schema).cells,
         desk.errors(answered),
-        desk.errors(answered, fullest=True),
+        desk.errors(answered, desk.rows),
         vacuous_labels(answered, public_count=desk.public_count),
         None if offer is None else offer.terms.due,
         errors_if(desk, answered),

@@ -338,10 +338,10 @@ class _Planner:
 
     def _score(self, entry: WorkloadEntry, selection: Selection) -> Fraction:
         """Return the largest weighted error of a question, if every row counts that may count."""
-        errors = dict(self.desk.errors(self.known(selection), fullest=True))
+        errors = dict(self.desk.errors(self.known(selection), self.desk.rows))
         if not self.absolute:
             coarsest = selection.with_steps([q.most - q.least + 1 for q in selection.questions])
-            ranges = dict(self.desk.errors(coarsest, fullest=True))
+            ranges = dict(self.desk.errors(coarsest, self.desk.rows))
             # A number that the schema settles has no range, and no error either.
             errors = {
                 label: error / ranges[label] if ranges[label] else error
@@ -492,7 +492,7 @@ class _Planner:
             chosen=draft.chosen,
             cells=price_of(selection.questions, self.desk.schema).cells,
             errors=self.desk.errors(self.known(selection)),
-            full_errors=self.desk.errors(self.known(selection), fullest=True),
+            full_errors=self.desk.errors(self.known(selection), self.desk.rows),
             score=draft.level.score,
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.known import known_words
@@ -12,7 +14,7 @@ from hartley.agent.ledger import opened_ledger
 from hartley.errors import OptionError, Refused
 from hartley.exact import bits_at_least
 from hartley.results.codec import ratio_bits
-from hartley.results.quote import ErrorsAtRows, NextPrices, Quote, UsefulPrice
+from hartley.results.quote import SOME_ROWS, ErrorsAtRows, NextPrices, Quote, UsefulPrice
 from hartley.schema.schema import Schema
 from hartley.text import bits_down, bits_up, conjugate, count_of
 from hartley.trusted.precision import (
@@ -27,8 +29,6 @@ from hartley.trusted.pricing.price import certificate_of, next_limits, price as 
 from hartley.trusted.questions.batch import to_plain
 from hartley.trusted.questions.question import NumberKind
 
-SOME_ROWS = (10, 100, 1000)
-"""For these numbers of rows a quote names errors that depend on a private number of rows."""
 UNDIVIDED = frozenset({NumberKind.COUNT, NumberKind.SUM, NumberKind.ORDER})
 """Numbers whose error does not depend on how many rows count."""
 MOST_NEARBY = 16
@@ -267,10 +267,11 @@ def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsAtRows, ...]:
         return ()
     certain = desk.errors(plan)
     wished = {item.min_rows for item in plan.items if item.min_rows is not None}
-    numbers = {rows for rows in (*SOME_ROWS, *wished) if rows <= desk.rows} or {desk.rows}
+    usual = {plan.average} if plan.average is not None and len(plan.groups) > 1 else set()
+    numbers = {rows for rows in (*SOME_ROWS, *wished, *usual) if rows <= desk.rows} or {desk.rows}
     table = []
     for rows in sorted(numbers):
-        pairs = zip(desk.errors(plan, at_least=rows), certain, strict=True)
+        pairs = zip(desk.errors(plan, rows), certain, strict=True)
         errors = tuple(error for error, sure in pairs if error != sure)
         table += [ErrorsAtRows(rows, errors)] if errors else []
     return tuple(table)
@@ -296,15 +297,25 @@ def _next_prices(
     desk: PriceDesk, plan: Selection, cells: int, known: Callable[[Selection], Selection]
 ) -> NextPrices:
     """Return the next prices of a plan at which some error changes, and say more or less."""
-    below, above = next_limits(plan.questions, desk.schema, plan.coarse_counts)
-    return NextPrices(
-        _price_within(desk, plan, below, known) if below else None,
-        None if above is None else _price_within(desk, plan, max(above, cells + 1), known),
+    now = desk.useful_price(plan, cells, plan.labels)
+    limits = next_limits(plan.questions, desk.schema, plan.coarse_counts)
+    below = _price_within(desk, plan, limits[0], known, now) if limits[0] else None
+    above = None
+    if limits[1] is not None:
+        above = _price_within(desk, plan, max(limits[1], cells + 1), known, now)
+    as_good = below is not None and all(
+        error <= old * Fraction(11, 10)
+        for (_, error), (_, old) in zip(below.errors, now.errors, strict=True)
     )
+    return NextPrices(below, above, as_good)
 
 
 def _price_within(
-    desk: PriceDesk, plan: Selection, limit: int, known: Callable[[Selection], Selection]
+    desk: PriceDesk,
+    plan: Selection,
+    limit: int,
+    known: Callable[[Selection], Selection],
+    now: UsefulPrice,
 ) -> UsefulPrice | None:
     """Return the errors within a limit of cells; None if they stay, or say nothing."""
     try:
@@ -313,12 +324,9 @@ def _price_within(
         return None
     if vacuous_labels(other, public_count=desk.public_count):
         return None
-    answered = known(other)
-    errors, certain = (desk.errors(answered, fullest=full) for full in (True, False))
-    if (errors, certain) == (desk.errors(plan, fullest=True), desk.errors(plan)):
-        return None
-    rows = None if errors == certain else desk.rows
-    return UsefulPrice(price_of(other.questions, desk.schema).cells, errors, rows)
+    cells = price_of(other.questions, desk.schema).cells
+    found = desk.useful_price(known(other), cells, plan.labels)
+    return None if replace(found, cells=now.cells) == now else found
 
 
 def levels(question: Question) -> int:

@@ -296,8 +296,10 @@ class TableFinding(AttackResult):
         return Chart(
             f"Attacks on the classes of {self.table}",
             (
-                Panel("", "share of people", learned, "Learned by the attack", from_zero=True),
-                Panel("", "share of people", guessed, "Guessed right", from_zero=True),
+                Panel(
+                    "column", "share of people", learned, "Learned by the attack", from_zero=True
+                ),
+                Panel("column", "share of people", guessed, "Guessed right", from_zero=True),
             ),
         )
 

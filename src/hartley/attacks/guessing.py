@@ -370,7 +370,7 @@ class TestingFinding(AttackResult):
             Series("rows", places, rows, "bars", tone=0),
             Series("released values", places, values, "bars", tone=5),
         )
-        panel = Panel("", "share", series, from_zero=True)
+        panel = Panel("by the released values", "share", series, from_zero=True)
         return Chart(f"Testing whether {self.hypothesis}", (panel,))
 
     def to_dict(self) -> dict[str, Any]:

@@ -377,7 +377,7 @@ class PolicyFinding(AttackResult):
             names = tuple(printable(column.name) for column in self.columns)
             shares = tuple(float(column.share) for column in self.columns)
             settled = Series("one value left", names, shares, "bars")
-            panels.append(Panel("", "share of records", (settled,), from_zero=True))
+            panels.append(Panel("column", "share of records", (settled,), from_zero=True))
         return Chart("What the policy file gives away", tuple(panels))
 
     def to_dict(self) -> dict[str, Any]:

@@ -411,7 +411,7 @@ class ReconstructionFinding(AttackResult):
         )
         panels = [
             Panel(
-                "", "share of values left", (Series("left", columns, shares, "bars"),),
+                "column", "share of values left", (Series("left", columns, shares, "bars"),),
                 "To an adversary who knows nothing about the others", from_zero=True,
             )
         ]  # fmt: skip
@@ -420,7 +420,8 @@ class ReconstructionFinding(AttackResult):
             bits = (bits_at_least(self.transcripts), bits_at_least(self.charged))
             panels.append(
                 Panel(
-                    "", "bits about one row", (Series("bits", names, bits, "bars", tone=1),),
+                    "all answers together", "bits about one row",
+                    (Series("bits", names, bits, "bars", tone=1),),
                     "To an adversary who knows everybody else", from_zero=True,
                 )
             )  # fmt: skip

@@ -183,6 +183,11 @@ COMMANDS = {
         writes={"draft": "draft", "risks": "risks", "html": "html"},
         progress={"read": "Reading", "combine": "Combining columns"},
     ),
+    "roles": Command(
+        "hartley.cli.roles:roles_command",
+        LOOK,
+        "Decide about a TABLE column by column: what each one is, and what leaves the house.",
+    ),
     "audit": Command(
         "hartley.studies.look.audit:audit",
         LOOK,
@@ -258,6 +263,12 @@ COMMANDS = {
         forms=K | {"suppress": "SHARE"},
         flags=SAFE,
         writes={"out": "file", "html": "html"},
+        progress={
+            "read": "Reading rows",
+            "count": "Counting people",
+            "search": "Searching levels",
+            "write": "Making the release",
+        },
     ),
     "microaggregate": Command(
         "hartley.studies.release.microaggregation:microaggregate",
@@ -269,6 +280,7 @@ COMMANDS = {
         forms=K,
         flags=SAFE,
         writes={"out": "out", "html": "html"},
+        progress={"group": "Grouping records", "judge": "Measuring what is told"},
     ),
     "pram": Command(
         "hartley.studies.release.pram:pram",

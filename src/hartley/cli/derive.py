@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get
 import typer
 
 from hartley.cli.output import (
+    Details,
     Format,
     console,
-    print_certificate,
     print_json,
     progress_bar,
     say,
@@ -58,6 +58,8 @@ WRITTEN = {
     "sarif": "SARIF report",
 }
 """What refusals call a file to write, if not by the name that JSON has for it."""
+LISTS, WHOLE = ("doctor", "estimate"), ("details", "show_values", "estimate")
+"""Commands and flags that ask for all that a result holds."""
 PICTURES = (".png", ".svg", ".pdf")
 OUTPUTS = {
     "html": "Also write a report to open in a browser.",
@@ -247,6 +249,7 @@ class _Derived:
                 on = typer.Option("--fail-on", metavar=words, help=gate.fails_on)
                 yield parameter("fail_on", str, on, gate.normally)
             yield from map(_file, ("junit", "sarif"))
+        yield parameter("details", bool, get_args(Details)[1], default=False)
         yield parameter("json", *get_args(Format))
 
     def _option(self, name: str, kind: InputKind, text: str) -> inspect.Parameter:
@@ -444,12 +447,15 @@ class _Derived:
             content = content if isinstance(result, tuple) else contents[0]
             print_json(content | ({"files": told} if self.command.files else told))
             return
-        from hartley.reports.render import print_report
+        from hartley.reports.render import MOST_LINES, print_report
 
+        asked = self.name in LISTS or any(given.get(flag) for flag in WHOLE)
+        room = None if asked else MOST_LINES - len(told)
         for each in results:
-            print_report(_call(each.report, given), console())
-            if getattr(each, "certificate", None) is not None:
-                print_certificate(each.certificate, console())
+            promise = getattr(each, "certificate", None)
+            print_report(_call(each.report, given), console(), room and room - 3 * bool(promise))
+            if promise is not None:
+                say(f"Certified: {promise.claim}")
         lines = LINES | ({"html": "Page"} if self.command.files else {})
         for name, path in told.items():
             say(f"{lines.get(name, name.capitalize())}: {path}")

@@ -118,7 +118,7 @@ def _explained(error: Exception) -> tuple[int, str]:
         problem = f"The name {error.filename} is longer than the system allows"
         return 2, str(InputError(problem, hint="give a shorter one"))
     return 1, (
-        f"Something went wrong inside Hartley ({type(error).__name__}); "
+        "Something went wrong inside Hartley; "
         "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
     )
 

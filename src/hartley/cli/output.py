@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import textwrap
 from contextlib import contextmanager
@@ -24,15 +25,26 @@ Format = Annotated[
     bool | None,
     typer.Option(
         "--json/--text",
-        help="Print JSON or text; default: text in a terminal, JSON in a pipe.",
+        help="Print JSON or text, which is the default.",
         show_default=False,
     ),
 ]
 
 
+Details = Annotated[
+    bool,
+    typer.Option("--details", help="Print everything: all measures, attacks, certificates."),
+]
+
+
 def wants_json(choice: bool | None) -> bool:
-    """Decide between JSON and text: as asked for, otherwise JSON in a pipe."""
-    return not is_terminal(sys.stdout) if choice is None else choice
+    """Decide between JSON and text: text unless JSON is asked for, here or for every pipe."""
+    if choice is not None or is_terminal(sys.stdout):
+        return bool(choice)
+    asked = os.environ.get("HARTLEY_OUTPUT") == "json"
+    if not asked:
+        typer.echo("Text, since 0.2; for JSON: --json or HARTLEY_OUTPUT=json", err=True)
+    return asked
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -123,22 +135,31 @@ def _written_out(text: str) -> str:
 
 @contextmanager
 def progress_bar(titles: dict[str, str]) -> Iterator[Callable[[str, float], None] | None]:
-    """Yield a function that shows one bar per kind of work; None without a terminal."""
+    """Yield a function that shows one bar per kind of work; None without a terminal.
+
+    Without kinds, one bar says that there is work, and for how long.
+    """
     if not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
+    share = (TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
+        *(share if titles else (TimeElapsedColumn(),)),
         console=Console(stderr=True),
         transient=True,
     )
-    tasks: dict[str, Any] = {}
+    tasks: dict[str, Any] = {} if titles else {"": bar.add_task("Working", total=None)}
 
     def show(kind: str, share: float) -> None:
         if kind not in tasks:

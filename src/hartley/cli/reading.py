@@ -68,6 +68,11 @@ READING: dict[str, tuple[Any, Any, Any]] = {
         _about("--header-line", "N", "The line that holds the names of the columns."),
         None,
     ),
+    "footer": (
+        int,
+        _about("--footer", "N", "Leave out this many lines at the end, such as totals."),
+        AS_WRITTEN.footer,
+    ),
     "dates": (
         str,
         _about(
@@ -225,11 +230,15 @@ def open_tables(
         opened = open_table(source, reading=reading)
     else:
         from hartley.schema.roles import open_with_roles
+        from hartley.text import conjugate, count_of
 
         confirmed = read_roles(roles, reading)
         raw = open_table(source, reading=confirmed.reading)
         opened, reading = open_with_roles(raw, confirmed)[0], confirmed.reading
         if warn:
+            if undecided := len(confirmed.named("undecided")):
+                what = f"{count_of(undecided, 'undecided column')} {conjugate(undecided, 'is')}"
+                typer.echo(f"{what} not released", err=True)
             read_hierarchies(
                 [f"{c.name}={c.hierarchy}" for c in confirmed.columns.values() if c.hierarchy],
                 opened,

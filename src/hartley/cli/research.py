@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hartley.cli.output import (
+    Details,
     Format,
     console,
     print_certificate,
@@ -39,6 +40,7 @@ def verify_command(
             help="The microdata, to compare the contributions of a certificate of tables with.",
         ),
     ] = None,
+    details: Details = False,
     json: Format = None,
 ) -> None:
     """Recompute a CERTIFICATE from its POLICY, and say whether it holds.
@@ -76,7 +78,10 @@ def verify_command(
         print_json({"holds": True, "policy": str(policy[0])} | verified.to_dict())
         return
     say(f"The certificate {certificate} holds for the policy {policy[0]}.")
-    print_certificate(verified, console())
+    if details:
+        print_certificate(verified, console())
+    else:
+        say(verified.claim)
 
 
 WORDS = ("synthetic", "download")

@@ -19,6 +19,7 @@ from hartley.errors import InputError, OptionError, printable
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 
 if TYPE_CHECKING:
+    from hartley.engines.table import Table
     from hartley.schema.schema import Column, Schema
 
 schema_app = typer.Typer(
@@ -76,7 +77,10 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     from hartley.schema.draft import draft_schema
 
-    text = draft_schema(open_tables([table], reading, roles=roles), name, roles=roles)
+    opened = open_tables([table], reading, roles=roles)
+    text = draft_schema(opened, name, roles=roles)
+    if roles is None:
+        _warn_repeated(opened)
     if out is not None:
         _write_new(out, text)
     if json:
@@ -186,6 +190,24 @@ def dummy_command(
         print_json({"file": str(written), "rows": rows, "columns": invented.column_names})
     else:
         say(f"Wrote {rows:,} invented rows to {written}")
+
+
+def _warn_repeated(table: Table) -> None:
+    """Warn about columns that seem to number people and repeat."""
+    from hartley.studies.look.scanned_column import numbers_people
+    from hartley.tables.view import run
+
+    for name in filter(numbers_people, table.columns):
+        column = table.expression[name]
+        asked = table.expression.aggregate(rows=column.count(), people=column.nunique())
+        counts = run(table, asked.to_pyarrow).to_pylist()[0]
+        if 1 < counts["people"] < counts["rows"]:
+            said = f"{printable(name)} has {counts['people']:,} values in {counts['rows']:,} "
+            typer.echo(
+                f"Warning: {said}rows: if it names people, draft by roles that make it the "
+                "unit (hartley roles TABLE), or write unit and rows_per_unit",
+                err=True,
+            )
 
 
 def _write_new(path: Path, text: str) -> None:

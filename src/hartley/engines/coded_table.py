@@ -501,6 +501,7 @@ def _check_units(
     aggregates = {
         "missing": known.ifelse(0, grouped.n).sum(),
         "crowded": (known & (grouped.n > most)).sum(),
+        "most": known.ifelse(grouped.n, 0).max(),
     }
     for i in public:
         present = grouped[f"present{i}"]
@@ -517,8 +518,9 @@ def _check_units(
     if counts["crowded"]:
         raise ColumnError(
             f"More than {count_of(most, 'row')} of {table.name} belong to one '{unit}' in "
-            f"{count_of(counts['crowded'], 'case')}",
-            hint="raise rows_per_unit, or keep fewer rows of them",
+            f"{count_of(counts['crowded'], 'case')}, in one of them "
+            f"{count_of(counts['most'], 'row')}",
+            hint=f"write rows_per_unit = {counts['most']} or more, or keep fewer rows of them",
         )
     for i, column in public.items():
         if counts[f"varied{i}"]:

@@ -186,7 +186,7 @@ def refuse_doubled(names: Iterable[str], table: str) -> None:
 
 
 def run(table: Table, action: Callable[[], Any]) -> Any:
-    """Run a query; an error shows only its type, since its text may contain private values."""
+    """Run a query; an error shows no text of the engine, which may contain private values."""
     try:
         with table.lock:
             return action()
@@ -201,12 +201,12 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
             raise shortage from None
         if table.texts is not None:
             raise wrong_encoding(table.read_paths or table.paths) or TableError(
-                f"The file {table.name} cannot be read to its end ({type(error).__name__})",
+                f"The file {table.name} cannot be read to its end",
                 hint="check that all lines have the same number of fields",
             ) from None
-        # The text of the error may contain private values, so only its type is shown.
+        # The text of the error may contain private values, and its type says nothing to a reader.
         raise EngineError(
-            f"The engine {table.engine} could not read {table.name} ({type(error).__name__})",
+            f"The engine {table.engine} could not read {table.name}",
             hint="check that the table is complete and that the engine answers (hartley doctor)",
         ) from None
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import combinations
 from math import comb, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,6 +111,64 @@ def minimal_uniques(
                 progress(done / (len(codes) * len(sizes)))
         smaller = search.bits
     return FoundUniques(parts)
+
+
+def minimal_uniques_of_people(
+    codes: Sequence[NDArray[Any]],
+    persons: NDArray[np.int64],
+    largest: int,
+    progress: Callable[[float], None] = lambda _share: None,
+) -> FoundUniques:
+    """Return every minimal combination that leaves the rows of one person alone, who has several.
+
+    As ``minimal_uniques``, but all rows that agree on a combination may be of one person. What a
+    combination singles out, its larger ones do too, with all rows that agreed: each combination
+    looks at the rows that are left by its parts.
+    """
+    widths = [int(column.max(initial=0)) + 1 for column in codes]
+    parts: list[Part] = []
+    smaller: dict[int, Bits] = {}
+    sizes = range(1, min(largest, len(codes)) + 1)
+    for size in sizes:
+        found: dict[int, Bits] = {}
+        for columns in combinations(range(len(codes)), size):
+            mask = sum(1 << at for at in columns)
+            known = np.zeros(persons.size // 8 + 1, np.uint8)
+            for at in columns:
+                known |= smaller.get(mask & ~(1 << at), np.uint8(0))
+            left = np.flatnonzero(np.unpackbits(known, count=persons.size, bitorder="little") == 0)
+            keys, cells = np.zeros(left.size, np.int64), 1
+            for at in columns:
+                keys, cells = keys * widths[at] + codes[at][left], cells * widths[at]
+                if cells > CELLS_A_RECORD * persons.size + MOST_CELLS:
+                    values, keys = np.unique(keys, return_inverse=True)
+                    cells = values.size
+            alone = left[_of_one_person(keys, persons[left], cells)].astype(np.int32)
+            if alone.size:
+                parts.append((mask, alone))
+            _set_bits(known, alone)
+            if known.any():
+                found[mask] = known
+        smaller = found
+        progress(size / len(sizes))
+    return FoundUniques(parts)
+
+
+@compiled
+def _of_one_person(
+    keys: NDArray[np.int64], persons: NDArray[np.int64], cells: int
+) -> NDArray[np.bool_]:
+    """Tell for every row whether all rows with its key are of one person, numbered from 0 on."""
+    holder = np.full(cells, -1, np.int64)
+    for i in range(keys.size):
+        if holder[keys[i]] == -1:
+            holder[keys[i]] = persons[i]
+        elif holder[keys[i]] != persons[i]:
+            holder[keys[i]] = -2
+    alone = np.empty(keys.size, np.bool_)
+    for i in range(keys.size):
+        alone[i] = holder[keys[i]] >= 0
+    return alone
 
 
 class _AgreeingRecords(NamedTuple):

@@ -218,7 +218,7 @@ NAMES: dict[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportedPeople:
     """The reports of everybody by one policy, and what they hide."""
 
     kind: str
@@ -250,10 +250,10 @@ class D5Numbers:
     people: int
     obese: int
     counts: Grid
-    reports: tuple[Reported, ...]
+    reports: tuple[ReportedPeople, ...]
     synthetic: bool
 
-    def of(self, kind: str) -> list[Reported]:
+    def of(self, kind: str) -> list[ReportedPeople]:
         """Return the reports of a policy, the most accurate first."""
         reports = [report for report in self.reports if report.kind == kind]
         return sorted(reports, key=lambda report: -report.accuracy)
@@ -270,7 +270,7 @@ def _compute5(
         survey.numbers(name).clip(float(PEOPLE[side].low), float(PEOPLE[side].high))
         for name, side in (("Height", "height"), ("Weight", "weight"))
     )
-    reports: list[Reported] = []
+    reports: list[ReportedPeople] = []
     for accuracy in accuracies:
         for kind in NAMES:
             reports.append(_reported(kind, accuracy, height, weight))
@@ -289,7 +289,7 @@ def _line(height: Column) -> Column:
     return 30 * (height / 100) ** 2
 
 
-def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> Reported:
+def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) -> ReportedPeople:
     # Everybody, and after them every whole weight at every height that occurs.
     every = np.meshgrid(np.unique(height), np.arange(float(PEOPLE["weight"].high) + 1))
     heights, weights = np.append(height, every[0]), np.append(weight, every[1])
@@ -303,7 +303,7 @@ def _reported(kind: Kind, accuracy: Fraction, height: Column, weight: Column) ->
     obese, judged = weight >= line, reported >= line
     counts = _counts(height, reported)
     before = np.array(_counts(height, weight))
-    return Reported(
+    return ReportedPeople(
         kind=kind,
         accuracy=accuracy,
         counts=counts,
@@ -418,11 +418,16 @@ def _claims5(numbers: D5Numbers) -> Iterator[Claim]:
         and all(b.hidden <= m.hidden for b, m in zip(blur, meet, strict=True)),
     )
     yield Claim(
-        "Stretching does not, since weights are whole kilograms: within 12.5 kg it hides "
-        f"nobody, and within {float(1 / last.accuracy):g} kg {last.hidden} people, "
-        f"{last.hidden_obese} of them obese, where {last.near} are so near to the line; "
-        "doubles tell the others apart.",
-        holds=all(r.hidden == 0 < r.near for r in odd) and last.hidden < last.near,
+        "Stretching hides nobody where 1/ρ is no whole number of kilograms, as the weights are "
+        "(12.5 kg), and where it is, about as many as the printed policy: within "
+        f"{float(1 / last.accuracy):g} kg {last.hidden} people, {last.hidden_obese} of them obese, "
+        f"where {last.near} are so near to the line. Doubles tell the others apart.",
+        holds=all(r.hidden == 0 < r.near for r in odd)
+        and all(
+            r in odd or 0.9 * b.hidden <= r.hidden <= b.hidden
+            for b, r in zip(blur, stretch, strict=True)
+        )
+        and last.hidden < last.near,
     )
     yield Claim(
         "The printed policy puts everybody near the line exactly onto it, where the histogram "

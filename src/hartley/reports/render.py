@@ -11,14 +11,15 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
-from hartley.files import write_whole
-from hartley.report import Cell, Report
+from hartley.files import one_line, write_whole
+from hartley.report import Cell, Report, html_table, in_notebook
 from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
+from hartley.text import join_first
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from markupsafe import Markup
@@ -118,22 +119,80 @@ def has_meaning(table: Grid | None) -> bool:
 
 VERDICTS = {None: "", True: "green", False: "red"}
 NUMERIC = {"number", "amount"}
+MOST_ROWS, MOST_POINTS, MOST_LINES = (10, 7, 5, 3), 5, 25
+"""What a terminal shows of a report without --details, and how many lines it takes."""
 NARROW, ENDLESS = 72, 10_000
 """A terminal narrower than the first width shows tables with sentences line by line."""
 
 
-def print_report(report: Report, console: Console) -> None:
-    """Print a report: the headline, then every section that is not for pages only."""
+def print_report(report: Report, console: Console, most: int | None = None) -> None:
+    """Print a report: the headline, then the sections that are not for pages only.
+
+    With ``most`` lines: short tables and the first points, without details; warnings and
+    commands have precedence, and a last line names the sections that are left out.
+    """
     from rich.text import Text
 
+    shown = shown_sections(report)
     console.print()
     console.print(Text(wrapped(report.name, console.width), "dim"))
     console.print(Text(report.headline, "bold"), soft_wrap=True)
     _print_tiles(report.tiles, console)
-    for place, section in enumerate(shown_sections(report)):
-        if place:
-            console.print()
-            console.print(Text(wrapped(section.title, console.width), "bold"))
+    fitting: Sequence[Section | None] = shown
+    if most is not None:
+        tiles = "; ".join(f"{tile.number} {tile.text}" for tile in report.tiles)
+        above = (report.name, report.headline, tiles)
+        fitting = _fitting(shown, console, most - sum(_height(t, console) for t in above) - 2)
+    for place, section in enumerate(fitting):
+        if section is not None:
+            console.file.write(_section_text(section, console, titled=place > 0))
+    left_out = [
+        whole.title
+        for whole, section in zip(shown, fitting, strict=True)
+        if _section_text(whole, console, titled=False)
+        and (
+            section is None or section.points != whole.points or (whole.table and not section.table)
+        )
+    ]
+    if left_out:
+        more = f"--details prints more: {join_first(left_out, 4)}"
+        console.print(Text(one_line(more, console.width), "dim"))
+    console.print()
+
+
+def _height(text: str, console: Console) -> int:
+    """Return how many lines a sentence takes."""
+    return wrapped(text, console.width).count("\n") + 1 if text else 0
+
+
+def _fitting(sections: Sequence[Section], console: Console, lines: int) -> list[Section | None]:
+    """Return what fits of each section: one table, a few points, and None where nothing does."""
+    fitting: list[Section | None] = [None] * len(sections)
+    points, tables = MOST_POINTS, 1
+    lines -= 1  # for the line that names the others
+    urgent = [not (section.warning or section.commands) for section in sections]
+    for place in sorted(range(len(sections)), key=urgent.__getitem__):
+        whole = sections[place]
+        short = replace(whole, points=whole.points[:points])
+        bare = replace(short, table=None)
+        tried = [bare, replace(bare, points=())]
+        if whole.table is not None and tables:
+            rows = {min(whole.table.most or most, most): None for most in MOST_ROWS}
+            tried = [replace(short, table=replace(whole.table, most=k)) for k in rows] + tried
+        for section in () if whole.details else tried:
+            height = _section_text(section, console, titled=place > 0).count("\n")
+            if 0 < height <= lines:
+                fitting[place], lines = section, lines - height
+                points, tables = points - len(section.points), tables - (section.table is not None)
+                break
+    return fitting
+
+
+def _section_text(section: Section, console: Console, *, titled: bool) -> str:
+    """Return a section as it is printed; nothing if there is nothing below its title."""
+    from rich.text import Text
+
+    with console.capture() as captured:
         if section.sentences:
             console.print(Text(wrapped(" ".join(section.sentences), console.width)))
         _print_tiles(section.tiles, console)
@@ -145,7 +204,12 @@ def print_report(report: Report, console: Console) -> None:
             print_table(section.table, console)
         for command in section.commands:
             console.print(f"  {command}", soft_wrap=True, markup=False, highlight=False)
-    console.print()
+    if not titled or not captured.get():
+        return captured.get()
+    with console.capture() as title:
+        console.print()
+        console.print(Text(wrapped(section.title, console.width), "bold"))
+    return title.get() + captured.get()
 
 
 def _print_tiles(tiles: tuple[Tile, ...], console: Console) -> None:
@@ -180,7 +244,7 @@ def print_table(table: Grid, console: Console) -> None:
     else:
         console.print(drawn)
     if more:
-        console.print(f"and {more:,} more; --json lists all", style="dim")
+        console.print(f"and {more:,} more; --details or --json lists all", style="dim")
 
 
 def _drawn(headings: tuple[Heading, ...], rows: tuple[Row, ...]) -> Table:
@@ -282,11 +346,9 @@ def notebook(report: Report) -> str:
         out.append(f"<ul>{said}</ul>" if said else "")
         out += [f"<pre>{html.escape(command)}</pre>" for command in section.commands]
         if section.table is not None and has_meaning(section.table):
-            lines = [[heading.name for heading in section.table.headings]]
-            lines += [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]
-            cells = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in lines)
-            out.append("<table>" + "".join(f"<tr>{line}</tr>" for line in cells) + "</table>")
-    return "".join(out)
+            lines = [[cell_text(as_cell(cell)) for cell in row] for row in section.table.rows]
+            out.append(html_table([_heading(one) for one in section.table.headings], lines))
+    return in_notebook("".join(out))
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -343,7 +405,10 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
         "words": unbroken_words,
     }
     text: str = environment.get_template(template).render(
-        style=asset("page.css"), version=version("hartley"), evidence=evidence, **content
+        style=asset("tables.css") + asset("page.css"),
+        version=version("hartley"),
+        evidence=evidence,
+        **content,
     )
     return text
 

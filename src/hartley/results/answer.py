@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from hartley.errors import EngineError, OptionError
 from hartley.exact import float_above, float_below
 from hartley.files import as_exact, as_text, as_truth, each, require
+from hartley.report import html_table, in_notebook
 from hartley.results import codec
 from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
 
@@ -306,10 +307,14 @@ class Reading(codec.Result):
             table.add_row(*map(escape, cells))
         return table
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """Return the table as HTML without a style."""
         named = [""] if self._named else []
         names = [*self.keys, *named, "value", "certainly within", "error"]
-        return codec.html_table(names, self._lines())
+        return html_table(names, self._lines(), numbers=3)
+
+    def _repr_html_(self) -> str:
+        return in_notebook(self.to_html())
 
     def __str__(self) -> str:
         return "\n".join("  ".join(cell for cell in line if cell) for line in self._lines())
@@ -348,6 +353,23 @@ class Answer(codec.Result):
     def value(self) -> Fraction | None:
         """The middle of the interval of an answer that is one number."""
         return self.reading.only.value
+
+    def _middle(self) -> Fraction:
+        """Return the middle of the one number; Python wants a TypeError where there is none."""
+        try:
+            only = self.reading.only
+        except OptionError as error:
+            raise TypeError(str(error)) from None
+        if only.value is None or only.date:
+            kind = "NULL" if only.value is None else "a date"
+            raise TypeError(f"The answer is {kind}, and no number; hint: read it from .value")
+        return only.value
+
+    def __float__(self) -> float:
+        return float(self._middle())
+
+    def __int__(self) -> int:
+        return int(self._middle())
 
     @property
     def low(self) -> Fraction | None:
@@ -406,7 +428,7 @@ class Answer(codec.Result):
         return Group(self.reading.__rich__(), Text(self.caption, style="dim"))
 
     def _repr_html_(self) -> str:
-        return f"{self.reading._repr_html_()}<p>{self.caption}</p>"
+        return in_notebook(f"{self.reading.to_html()}<p>{self.caption}</p>")
 
     def __str__(self) -> str:
         return f"{self.reading}\n{self.caption}"
@@ -451,10 +473,10 @@ class BatchAnswer(codec.Result):
 
     def _repr_html_(self) -> str:
         parts = [
-            f"<p><code>{html.escape(answer.text)}</code></p>{answer.reading._repr_html_()}"
+            f"<p><code>{html.escape(answer.text)}</code></p>{answer.reading.to_html()}"
             for answer in self.answers
         ]
-        return f"{''.join(parts)}<p>{self.answers[0].caption}</p>"
+        return in_notebook(f"{''.join(parts)}<p>{self.answers[0].caption}</p>")
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.answers))

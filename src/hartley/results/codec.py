@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from hartley.files import (
 from hartley.guarantees.promise import Certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 SLACK = 1e-6
 """Bits that doubles may add."""
@@ -204,17 +203,3 @@ class Result:
     def codec(cls) -> Codec:
         """Return the codec of such a result inside another one."""
         return Codec(cls._read, cls.to_dict)
-
-
-# --- tables on screens ----------------------------------------------------------------------------
-
-
-def html_table(names: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """Return a table of texts for a notebook."""
-
-    def row(tag: str, texts: Iterable[str]) -> str:
-        cells = "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
-        return f"<tr>{cells}</tr>"
-
-    body = "".join(row("td", line) for line in lines)
-    return f"<table><thead>{row('th', names)}</thead><tbody>{body}</tbody></table>"

@@ -18,10 +18,10 @@ from hartley.results.codec import ratio_bits
 from hartley.results.quote import (
     ERRORS,
     ERRORS_IF,
+    USUAL_ROWS,
     UsefulPrice,
     Wish,
     are_errors_of,
-    useful_words,
 )
 from hartley.text import bits_down, bits_text, bits_up, count_of, decimal_text, join_first, number
 
@@ -436,6 +436,14 @@ class PricePoint(codec.Result):
         return 1 if self.free else min(self.cells, self.limit)
 
     @property
+    def useful(self) -> UsefulPrice:
+        """The price with the errors that it buys, for the usual numbers of rows."""
+        if not self.errors_if:
+            return UsefulPrice(self.cells, self.errors)
+        first, *others = sorted(self.errors_if, key=lambda some: some.rows != USUAL_ROWS)
+        return UsefulPrice(self.cells, first.errors, first.rows, errors_if=tuple(others))
+
+    @property
     def bits_alone(self) -> float:
         """The price if the account had asked nothing before: log2 of the cells."""
         return bits_at_least(self.cells)
@@ -524,8 +532,7 @@ class PriceCurve(codec.Result, Readable):
         """Name the next useful price, or say that there is none."""
         point, now = self.next_point, bits_text(bits_at_least(self.asked))
         if point is not None:
-            rows = None if point.errors == point.full_errors else self.rows
-            words = useful_words([UsefulPrice(point.cells, point.full_errors, rows)])
+            words = point.useful
             less = point.bits < point.bits_alone
             charged = f", of which {bits_text(point.bits)} would be charged now" if less else ""
             return f"Next useful price after {now}: {words}{charged}."

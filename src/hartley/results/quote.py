@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from hartley.exact import bits_at_least, write_integer
 from hartley.files import as_cells, as_error, as_text, require
+from hartley.report import html_table, in_notebook
 from hartley.results import codec
-from hartley.text import bits_text, join_first, number, plural, price_words
+from hartley.text import bits_text, bits_up, join_first, number, plural, price_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,18 +86,11 @@ def are_errors_of(table: tuple[ErrorsAtRows, ...], errors: Errors) -> bool:
 # --- useful ---------------------------------------------------------------------------------------
 # A useful price: from it on, answers say more than the schema.
 
+SOME_ROWS, USUAL_ROWS = (10, 100, 1000), 100
+"""For these numbers of rows errors are named that depend on a private number of rows; for the
+usual one where there is room for one."""
 MOST_NAMED = 3
 """At most this many numbers are named in a sentence."""
-
-
-def _roughly(error: Fraction) -> str:
-    """Write an error with two significant digits, rounded up."""
-    size = 1
-    while error * size < 10:
-        size *= 10
-    whole = math.ceil(error * size)
-    cut = 10 ** (len(str(whole)) - 2)
-    return number(Fraction(-(-whole // cut) * cut, size), round="nearest")
 
 
 def useful_words(prices: Sequence[UsefulPrice]) -> str:
@@ -105,11 +98,10 @@ def useful_words(prices: Sequence[UsefulPrice]) -> str:
 
     Example:
         >>> from fractions import Fraction
-        >>> print(useful_words([UsefulPrice(4, (("AVG(income)", Fraction("9.99")),), 5000)]))
-        2 bits give ±10 if all 5,000 rows count
+        >>> print(useful_words([UsefulPrice(4, (("AVG(income)", Fraction("9.991")),), 100)]))
+        2 bits (--bits 2) give ±10 if 100 rows count
     """
-    rows = next((useful.rows for useful in prices if useful.rows is not None), None)
-    return ", ".join(map(str, prices)) + ("" if rows is None else f" if all {rows:,} rows count")
+    return "; ".join(map(str, prices))
 
 
 @dataclass(frozen=True)
@@ -118,8 +110,8 @@ class UsefulPrice(codec.Result):
 
     Example:
         >>> from fractions import Fraction
-        >>> print(UsefulPrice(4, (("AVG(income)", Fraction("9.99")),)))
-        2 bits give ±10
+        >>> print(UsefulPrice(4, (("AVG(income)", Fraction("9.991")),)))
+        2 bits (--bits 2) give ±10
     """
 
     KEYS: ClassVar = {
@@ -128,12 +120,18 @@ class UsefulPrice(codec.Result):
         "cells": codec.Field("cells", codec.CELLS),
         "errors": codec.Field("errors", ERRORS),
         "if_so_many_rows_count": codec.Field("rows", codec.perhaps(codec.WHOLE)),
+        "in_an_average_group": codec.Field("average", codec.TRUTH),
+        "errors_if_rows_count": codec.Field("errors_if", ERRORS_IF),
     }
     cells: int
     errors: Errors
     """The label of each number that would be vacuous for less, and its error."""
     rows: int | None = None
     """The number of rows for which the errors hold; None if they hold for any number."""
+    average: bool = False
+    """Whether groups have so many rows on average, or more."""
+    errors_if: tuple[ErrorsAtRows, ...] = ()
+    """The errors for other numbers of rows."""
 
     @property
     def bits_alone(self) -> float:
@@ -146,14 +144,30 @@ class UsefulPrice(codec.Result):
         return self.bits_alone
 
     def __str__(self) -> str:
-        numbers = [
-            (label, f"±{_roughly(error)}" if error else "the exact number")
-            for label, error in self.errors
-        ]
-        words = [number if len(numbers) == 1 else f"{label} {number}" for label, number in numbers]
-        price = bits_text(self.bits_alone)
+        price = bits_up(self.bits_alone)
         gives = "gives" if price == "1 bit" else "give"
-        return f"{price} {gives} {join_first(words, MOST_NAMED, joint=' and ', rest='...')}"
+        told = f"{price} (--bits {price.split()[0].replace(',', '')}) {gives} {_buys(self.errors)}"
+        if self.rows is None:
+            return told
+        words = f" if {self.rows:,} rows count"
+        if self.average:
+            words = f" in an average group ({self.rows:,} rows or more)"
+        others = [
+            f", {_buys(some.errors)} {'in one of' if self.average else 'if'} {some.rows:,}"
+            for some in self.errors_if
+            if len(some.errors) == 1
+        ]
+        return "".join([told, words, *others])
+
+
+def _buys(errors: Errors) -> str:
+    """Write errors with three digits, rounded up."""
+    numbers = [
+        (label, f"±{number(error, 3, round='up')}" if error else "the exact number")
+        for label, error in errors
+    ]
+    words = [shown if len(numbers) == 1 else f"{label} {shown}" for label, shown in numbers]
+    return join_first(words, MOST_NAMED, joint=" and ", rest="...")
 
 
 # --- quote ----------------------------------------------------------------------------------------
@@ -165,14 +179,19 @@ class NextPrices(codec.Result):
 
     KEYS: ClassVar = {
         name: codec.Field(name, codec.perhaps(UsefulPrice.codec())) for name in ("below", "above")
-    }
+    } | {"as_good_below": codec.Field("as_good_below", codec.TRUTH)}
     below: UsefulPrice | None = None
     above: UsefulPrice | None = None
+    as_good_below: bool = False
+    """Whether the errors below are larger by a tenth at most."""
 
     def sentence(self, *, after_others: bool = False) -> str:
         """Name the prices, which are alone: after other questions, less may be charged."""
-        prices = [price for price in (self.below, self.above) if price is not None]
         alone = " alone" if after_others else ""
+        if self.as_good_below:
+            above = f" Next useful price{alone}: {self.above}." if self.above else ""
+            return f"Cheaper{alone}, and almost as good: {self.below}.{above}"
+        prices = [price for price in (self.below, self.above) if price is not None]
         noun = plural(len(prices), "price")
         return f"Next useful {noun}{alone}: {useful_words(prices)}." if prices else ""
 
@@ -281,8 +300,8 @@ class Quote(codec.Result):
         return table
 
     def _repr_html_(self) -> str:
-        table = codec.html_table(("", "worst-case error"), self._lines())
-        return f"{table}<p>{html.escape(self._caption)}</p>"
+        table = html_table(("", "worst-case error"), self._lines())
+        return in_notebook(f"{table}<p>{html.escape(self._caption)}</p>")
 
     def _lines(self) -> list[tuple[str, str]]:
         return [

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hartley.engines.table import Kind
-from hartley.errors import OptionError, TableError
+from hartley.errors import ColumnError, OptionError, TableError
 from hartley.schema.roles import open_with_roles
 from hartley.schema.schema import Column, Schema
-from hartley.tables.view import MOST_VALUES, profile
+from hartley.tables.view import MOST_VALUES, profile, run
 from hartley.text import EPOCH
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ HEADER = """\
 # unit if one person may have several rows, add population = "..." if other tables are about the
 # same people, and then delete the line "draft = true" below [table].
 """
+MOST_TODAY = (
+    "# the most rows of one person today; this line becomes public: write a bound that may be known"
+)
 MOST_POINTS = 2500
 """Steps are coarsened until there are no more points than this."""
 
@@ -39,7 +42,8 @@ def draft_schema(table: Table, name: str | None = None, *, roles: RolesSource | 
     Args:
         table: the table, on any engine.
         name: what the table is called in questions; the name of its file if left out.
-        roles: the confirmed roles of the columns; identifiers are left out of the schema.
+        roles: the confirmed roles of the columns; identifiers are left out of the schema, and the
+            unit says how many rows a person may have.
 
     Example:
         >>> from hartley.tables.opening import open_table
@@ -49,10 +53,16 @@ def draft_schema(table: Table, name: str | None = None, *, roles: RolesSource | 
     """
     columns: dict[str, Column] = {}
     left_out: list[str] = []
+    unit, most = None, 1
     if roles is not None:
         table, known_roles = open_with_roles(table, roles)
         left_out = [f"# left out: '{n}', an identifier" for n in known_roles.named("identifier")]
+        unit = next(iter(known_roles.named("unit")), None)
+    if unit is not None:
+        most = _most_rows(table, unit)
     for column in profile(table):
+        if column.name == unit:
+            continue
         try:
             described = _column(column)
         except OptionError:
@@ -66,9 +76,31 @@ def draft_schema(table: Table, name: str | None = None, *, roles: RolesSource | 
             f"No column of {table.name} can be described",
             hint="convert columns to numbers, dates or few categories first",
         )
-    schema = Schema(name or _table_name(table.name), columns, draft=True)
+    schema = Schema(
+        name or _table_name(table.name), columns, draft=True, unit=unit, rows_per_unit=most
+    )
     text = HEADER + schema.to_toml()
+    if unit is not None:
+        text = text.replace(
+            f"rows_per_unit = {most}\n", f"rows_per_unit = {most}  {MOST_TODAY}\n", 1
+        )
     return text + "".join(f"\n{line}" for line in left_out) + ("\n" if left_out else "")
+
+
+def _most_rows(table: Table, unit: str) -> int:
+    """Return the most rows of one person."""
+    column = table.expression[unit]
+    held = table.expression.filter(column.notnull()).group_by(unit).aggregate(n=lambda t: t.count())
+    counts = run(table, held.aggregate(people=held.count(), most=held.n.max()).to_pyarrow)
+    people, most = (counts[name][0].as_py() for name in ("people", "most"))
+    if people < 2:
+        what = (
+            "names nobody in any row" if not people else "has one value: all rows are of one person"
+        )
+        raise ColumnError(
+            f"The unit '{unit}' {what}", hint="give another column the role unit, or none"
+        )
+    return int(most)
 
 
 def _table_name(name: str) -> str:

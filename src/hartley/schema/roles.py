@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +28,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from fractions import Fraction
 
-ROLES = ("identifier", "key", "confidential", "kept", "weight", "household")
+RELEASED = ("key", "confidential", "kept")
+RULED = ("key", "confidential")
+NEVER_RELEASED = ("identifier", "unit")
+ROLES = (*NEVER_RELEASED, "undecided", *RELEASED, "weight", "household")
 MOST_LEVELS = 20
 _COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
 _RULES = ("levels", "mask", "hierarchy", "rare")
+_A = {"identifier": "an identifier", "unit": "the unit"}
 HEADER = """\
 # A DRAFT, made by looking at the data. Look at every column and correct its role:
-#   identifier    never released          key        others may know it: it is coarsened
+#   identifier    never released          unit       whose row it is: never released, counted
+#   key           others may know it: it is coarsened
 #   confidential  released, but measured  kept       released as it is
 #   weight        a sampling weight       household  which people live together
-# A column without a role is not released. Then write confirmed = true below.
+#   undecided     not released, like a weight and a household
+# Writing others = "confidential" below gives all undecided columns that role. Then write
+# confirmed = true.
 """
 
 
@@ -56,6 +63,8 @@ class ColumnRole:
     """A CSV file with the groups of every value."""
     rare: tuple[int, ...] = ()
     """Values in fewer rows than this are merged, level by level."""
+    why: str = field(default="", compare=False)
+    """Why a draft gives it this role."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +125,38 @@ class Roles:
         """Return the columns that have one of some roles, in the order of the file."""
         return tuple(column.name for column in self.columns.values() if column.role in roles)
 
+    def confirm(self) -> Roles:
+        """Return the roles as confirmed: whoever calls this has looked at every column.
+
+        Example:
+            >>> draft = Roles.read({"columns": {"age": {"role": "key"}}})
+            >>> draft.confirmed, draft.confirm().confirmed
+            (False, True)
+        """
+        return replace(self, confirmed=True)
+
+    def to_toml(self) -> str:
+        """Return the roles as the text of a file, with a comment for every column of a draft."""
+        lines = [] if self.confirmed else HEADER.splitlines()
+        lines += [f"confirmed = {toml_text(self.confirmed)}", "", "[reading]"]
+        reading = self.reading
+        always = {name: getattr(reading, name) for name in ("null", "trim", "encoding", "decimal")}
+        settings = always | {"null": list(reading.null)} | reading.to_dict()
+        lines += [f"{name} = {toml_text(value)}" for name, value in settings.items()]
+        for column in self.columns.values():
+            comment = "".join(c if c.isprintable() else " " for c in column.why)
+            lines += ["", *([f"# {comment}"] if comment else []), *_column_lines(column)]
+        return "\n".join(lines) + "\n"
+
     def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
-        """Raise an error for an identifier among columns: it leaves the table in no form."""
+        """Raise an error for an identifier or the unit: it leaves the table in no form."""
         # Spelled in another case, the engine would find it all the same.
-        hidden = {name.lower() for name in self.named("identifier")}
+        hidden = {name.lower(): self.columns[name].role for name in self.named(*NEVER_RELEASED)}
         for column in columns:
             if column.lower() in hidden:
+                role = hidden[column.lower()]
                 raise OptionError(
-                    f"Column '{column}' is an identifier and is never {doing}",
+                    f"Column '{column}' is {_A[role]} and is never {doing}",
                     hint=f"leave it out, or give it another role in {self.file}",
                 )
 
@@ -155,7 +188,8 @@ def open_with_roles(
     table = source if isinstance(source, Table) else open_table(source, reading=confirmed.reading)
     hidden = [name for name in confirmed.named("identifier") if name != unit]
     for name in confirmed.columns:
-        if name not in hidden and name not in table.columns:
+        absent = name not in hidden and name not in table.columns
+        if absent and name not in confirmed.named("undecided"):
             raise ColumnError(
                 f"Column '{name}' of {confirmed.file} is not in {table.name}",
                 hint=f"the columns are {join_first(table.columns, 12)}",
@@ -190,7 +224,7 @@ def _codes(table: Table, roles: Roles) -> list[str]:
     released = [
         column
         for column in roles.columns.values()
-        if column.role in {"key", "confidential", "kept"}
+        if column.role in RELEASED
         and column.name in table.columns
         and table.kind(column.name).numeric
         and not column.levels  # bins are of numbers, however these are written
@@ -243,42 +277,19 @@ def chosen_columns(
     return columns
 
 
-def write_roles(
-    columns: Iterable[tuple[ColumnRole, str]],
-    reading: ReadingOptions,
-    *,
-    without_role: Sequence[tuple[str, str]] = (),
-) -> str:
-    r"""Return the text of a draft, with a comment for every column."""
-    lines = [*HEADER.splitlines(), "confirmed = false", "", "[reading]"]
-    always = {name: getattr(reading, name) for name in ("null", "trim", "encoding", "decimal")}
-    settings = always | {"null": list(reading.null)} | reading.to_dict()
-    lines += [f"{name} = {toml_text(value)}" for name, value in settings.items()]
-    for column, why in columns:
-        lines += ["", f"# {_comment(why)}", *_column_lines(column)]
-    if without_role:
-        lines += ["", "# These columns have no role, and are not released; remove # to give one."]
-    for name, why in without_role:
-        lines += ["#", f"# {_comment(why)}", f"# [columns.{toml_key(name)}]", '# role = "kept"']
-    return "\n".join(lines) + "\n"
-
-
 def _column_lines(column: ColumnRole) -> list[str]:
     lines = [f"[columns.{toml_key(column.name)}]", f"role = {toml_text(column.role)}"]
-    if column.levels:
+    # Rules of a column that is no key yet wait until it is one.
+    if column.levels and column.role == "key":
         shown = (toml_text(n) if isinstance(n, str) else decimal_text(n) for n in column.levels)
         lines.append(f"levels = [{', '.join(shown)}]")
-    if column.mask is not None:
+    if column.mask is not None and column.role == "key":
         lines.append(f"mask = {column.mask}")
-    if column.rare:
+    if column.rare and column.role == "key":
         lines.append(f"rare = {toml_text(list(column.rare))}")
-    if column.hierarchy is not None:
+    if column.hierarchy is not None and column.role in RULED:
         lines.append(f"hierarchy = {toml_text(str(column.hierarchy))}")
     return lines
-
-
-def _comment(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _begun(text: str) -> str:
@@ -286,7 +297,7 @@ def _begun(text: str) -> str:
 
 
 def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
-    refuse_unknown(content, ("confirmed", "reading", "columns"), _begun(file))
+    refuse_unknown(content, ("confirmed", "others", "reading", "columns"), _begun(file))
     confirmed = content.get("confirmed", False)
     if not isinstance(confirmed, bool):
         raise OptionError(
@@ -297,9 +308,23 @@ def _read(content: Mapping[str, Any], file: str, folder: Path) -> Roles:
         raise OptionError(
             f"{_begun(file)} name no column", hint='write [columns.NAME] and role = "key"'
         )
+    others = content.get("others", "undecided")
+    if others not in (*RELEASED, "undecided"):
+        raise OptionError(
+            f"The setting others of {file} is no role that many columns can have",
+            hint='write others = "confidential"',
+        )
+    read = [_column(str(name), fields, file, folder) for name, fields in columns.items()]
+    read = [replace(c, role=others) if c.role == "undecided" else c for c in read]
+    units = [column.name for column in read if column.role == "unit"]
+    if len(units) > 1:
+        raise OptionError(
+            f"{_begun(file)} name {len(units)} units, {listed(units)}",
+            hint=f"make {units[1]} an identifier",
+        )
     return Roles(
         confirmed,
-        {str(name): _column(str(name), fields, file, folder) for name, fields in columns.items()},
+        {column.name: column for column in read},
         _reading(content.get("reading", {}), file),
         file,
     )
@@ -331,9 +356,9 @@ def _column(name: str, fields: object, file: str, folder: Path) -> ColumnRole:
     given = [rule for rule in _RULES if rule in fields]
     if len(given) > 1:
         raise OptionError(f"{where} has {listed(given)}", hint="give one of them")
-    if given and role not in {"key", "confidential"}:
+    if given and role not in RULED:
         raise OptionError(
-            f"{where} has {given[0]}, but is {'an' if role == 'identifier' else 'a'} {role}",
+            f"{where} has {given[0]}, but is {_A.get(role, role)}",
             hint="only keys are coarsened: leave it out, or make it a key",
         )
     if given and role == "confidential" and given != ["hierarchy"]:

@@ -35,9 +35,13 @@ from hartley.trusted.statistics import totals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hartley.schema.roles import Roles
     from hartley.service.hosting import HostedDataset, OpenVersion
     from hartley.service.identity import Identity, ServiceAccount
     from hartley.service.service import Service
+    from hartley.service.settings import DatasetSettings
+    from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.release.generalisation import AnonymizedTable
 
 LONGEST_TOKEN_DAYS = 3660
 PATTERN = frozenset("*?[]{}")
@@ -62,6 +66,7 @@ class Administration:
         self._accounts, self._ledger = service.accounts, service.ledger
         self._changing = threading.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
+        self._drafts: dict[str, Roles] = {}
 
     @staticmethod
     def require(identity: Identity, *roles: Role) -> None:
@@ -301,6 +306,50 @@ class Administration:
             "schema_version": state.schema_version,
             "rows": state.rows,
         }
+
+    # --- the roles of a raw table ---
+
+    def draft_roles(self, identity: Identity, dataset: str, *, again: bool = False) -> Roles:
+        """Return what the columns of the configured table seem to be: a draft of their roles."""
+        from hartley.studies.look.scan import scan
+
+        settings = self._raw_table(identity, dataset)
+        if again or dataset not in self._drafts:
+            with hints_about_reading(settings):
+                self._drafts[dataset] = scan(settings.data, reading=settings.reading).roles
+        return self._drafts[dataset]
+
+    def judge_roles(
+        self, identity: Identity, dataset: str, roles: Roles, k: int
+    ) -> AnonymityReport | None:
+        """Count whom the keys of some roles give away, as the table is; None without a key."""
+        from hartley.studies.look.anonymity import anonymity
+
+        data = self._raw_table(identity, dataset).data
+        if not roles.named("key"):
+            return None
+        return anonymity(data, roles=roles.confirm(), few=k)
+
+    def release_table(
+        self, identity: Identity, dataset: str, roles: Roles, k: int
+    ) -> AnonymizedTable:
+        """Coarsen the keys of the configured table by roles that its owner has confirmed."""
+        from hartley.studies.release.generalisation import anonymize
+
+        made = anonymize(self._raw_table(identity, dataset).data, k=k, roles=roles)
+        self._accounts.note(identity.account, "anonymize table", dataset, f"k = {k}")
+        return made
+
+    def _raw_table(self, identity: Identity, dataset: str) -> DatasetSettings:
+        self.require(identity, Role.OWNER)
+        self._service.dataset(identity, dataset)
+        settings = self._service.settings.datasets[dataset]
+        if settings.data is None:
+            raise OptionError(
+                "The configuration of the dataset has no key data",
+                hint="name the table there, since its roles and reports read it",
+            )
+        return settings
 
     # --- the ledger ---
 

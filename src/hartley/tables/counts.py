@@ -239,6 +239,11 @@ def _sizes(table: Table, rows: Any) -> dict[int, int]:
     return {int(row["n"]): int(row["classes"]) for row in grouped}
 
 
+def distinct_values(table: Table, columns: Sequence[str]) -> Any:
+    """Return the distinct rows of columns, missing being a value, and how often each occurs."""
+    return run(table, _grouped(_cleaned(table, columns)).to_pyarrow)
+
+
 def count_alone(table: Table, columns: Sequence[str]) -> int:
     """Return how many rows have values of some columns, missing ones too, that no other row has."""
     classes = _grouped(_cleaned(table, columns))

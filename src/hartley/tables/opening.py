@@ -150,10 +150,10 @@ def open_database(source: str | os.PathLike[str]) -> Table:
         expression = backend.table(name, database=schema or None)
     except (TableError, EngineError):
         raise
-    except Exception as error:  # noqa: BLE001 - an address may contain a password, so only the type is shown
+    except Exception:  # noqa: BLE001 - what the engine says may hold a password
         what = f"The table '{wanted}' of {shown}" if wanted else f"The database {shown}"
         raise TableError(
-            f"{what} cannot be opened ({type(error).__name__})",
+            f"{what} cannot be opened",
             hint="check the address, the name of the table and that the database answers",
         ) from None
     refuse_doubled(expression.columns, f"the table '{wanted}'")

@@ -57,6 +57,7 @@ class ReadingOptions:
         delimiter: the sign between the fields of a CSV file; None: the engine finds it.
         sheet: the sheet of an Excel file; None: the only one.
         header: the number of the line that holds the names of the columns; None: the first.
+        footer: lines or rows of a sheet to leave out at the end, blank ones not counted.
         dates: "year-first", "day-first" or "month-first": 2024-12-31, 31.12.2024, 12/31/2024.
         labels: whether values of SPSS, Stata and SAS files are replaced with their labels.
         names: names of the columns of CSV files that have no header line.
@@ -76,6 +77,7 @@ class ReadingOptions:
     dates: str = "year-first"
     labels: bool = False
     names: tuple[str, ...] | None = None
+    footer: int = 0
 
     def __post_init__(self) -> None:
         settle = functools.partial(object.__setattr__, self)
@@ -97,6 +99,8 @@ class ReadingOptions:
                 raise _wrong(name, f"is '{one_line(getattr(self, name))}'", f"write {shown}")
         if self.header is not None:
             _check_header(self.header, self.names)
+        if type(self.footer) is not int or self.footer < 0:
+            raise _wrong("footer", "is no number of lines", "write 1 for the last line")
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -140,6 +144,23 @@ class ReadingOptions:
         marks = dict.fromkeys([*self.null, *_texts("null", null)])
         given = self.names if names is None else _texts("names", names)
         return replace(self, null=tuple(marks), names=given)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that differ from the default ones, as words of a command.
+
+        Example:
+            >>> ReadingOptions(null=("?", "NA"), header=4, trim=True, delimiter="tab").words
+            ('--null', '?', '--null', 'NA', '--trim', '--delimiter', 'tab', '--header-line', '4')
+        """
+        words: list[str] = []
+        for name, value in self.to_dict().items():
+            values = value if name == "null" else [",".join(value) if name == "names" else value]
+            for each in values:
+                option = "--header-line" if name == "header" else f"--{name}"
+                text = "tab" if each == "\t" else str(each)
+                words += [option] if each is True else [option, text]
+        return tuple(words)
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import datetime as dt
 import glob
 import gzip
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
+import unicodedata
 import weakref
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fractions import Fraction
 from importlib import import_module
-from itertools import chain, dropwhile, islice, zip_longest
+from itertools import chain, dropwhile, islice, takewhile, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.engines.registry import EMBEDDED
 from hartley.engines.table import Span, Table, lack_of_room, refuse_doubled, wrong_encoding
@@ -33,6 +38,7 @@ from hartley.errors import (
 from hartley.exact import LARGEST_EXACT_INTEGER
 from hartley.files import STANDARD_INPUT, PrivateFolder, one_line, remember_input
 from hartley.tables.reading import (
+    AS_WRITTEN,
     TEXT,
     clean_columns,
     clean_texts,
@@ -41,9 +47,10 @@ from hartley.tables.reading import (
     sql_list,
     typed,
 )
+from hartley.text import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hartley.tables.reading import ReadingOptions
 
@@ -156,6 +163,66 @@ def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
                 return str(target)
 
 
+def with_plain_lines(path: str, footer: int, copies: LocalCopies) -> str:
+    """Return a CSV file with one kind of line end and without its footer: a copy if need be."""
+    if path.endswith(".zst"):
+        if footer:
+            raise TableError(
+                f"The file {Path(path).name} is compressed, so that no footer can be left out",
+                hint="unpack it first, for example with zstd -d",
+            )
+        return path
+    both = feeds = returns = 0
+    for chunk in _chunks(path):
+        both += chunk.count(b"\r\n")
+        feeds, returns = feeds + chunk.count(b"\n"), returns + chunk.count(b"\r")
+    mixed = (both > 0) + (feeds > both) + (returns > both) > 1
+    if not mixed and not footer:
+        return path
+    target, quotes = copies.place(Path(path).name.removesuffix(".gz")), 0
+    with target.open("w+b") as copy:
+        for chunk in _chunks(path):
+            parts = chunk.split(QUOTE.encode())
+            if mixed:  # what stands between two quotes stays as it is
+                begin = quotes % 2
+                parts[begin::2] = [
+                    part.replace(b"\r\n", b"\n").replace(b"\r", b"\n") for part in parts[begin::2]
+                ]
+            quotes += len(parts) - 1
+            copy.write(QUOTE.encode().join(parts))
+        if footer:
+            _cut_footer(copy, footer, Path(path).name)
+    return str(target)
+
+
+def _chunks(path: str) -> Iterator[bytes]:
+    """Yield the bytes of a file; no piece ends within a line end."""
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rb") as source:
+        while chunk := source.read(CHUNK):
+            while chunk.endswith(b"\r") and (more := source.read(1)):
+                chunk += more
+            yield chunk
+
+
+def _cut_footer(file: Any, footer: int, name: str) -> None:
+    """Cut the last lines of a file; blank ones at the end are not counted."""
+    size, length = file.seek(0, os.SEEK_END), CHUNK
+    while True:
+        file.seek(max(size - length, 0))
+        lines = file.read().splitlines(keepends=True)
+        filled = [place for place, line in enumerate(lines) if line.strip()]
+        if len(filled) > footer + 1:  # the first one may be a part of a line
+            file.truncate(size - sum(map(len, lines[filled[-footer] :])))
+            return
+        if length >= size:
+            raise TableError(
+                f"The file {name} holds no rows besides {count_of(footer, 'line')} at its end",
+                hint="name fewer lines with --footer",
+            )
+        length *= 2
+
+
 def suspected_encoding(path: str | Path, candidates: Sequence[str] = ("utf-8", "cp1252")) -> str:
     """Return the encoding that a CSV file seems to have: by its mark, or the first that fits.
 
@@ -179,6 +246,179 @@ def suspected_encoding(path: str | Path, candidates: Sequence[str] = ("utf-8", "
             if not chunk:
                 break
     return next(iter(decoders), "latin-1")
+
+
+# --- what stands above and below the rows ---------------------------------------------------------
+
+TOTALS = re.compile("sum|summe|totals?|gesamt|insgesamt|totale|totaal|razem|suma|ogolem")
+"""Words that stand before a total, without accents."""
+TYPED = re.compile(r"[+-]?[\d.,' ]*\d[\d.,' ]*%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|(?i:true|false)")
+"""A number, a date or a truth value."""
+LOOKED_AT = 1000
+"""Lines at both ends of a file in which titles, remarks and totals are looked for."""
+
+
+class Layout(NamedTuple):
+    """Which lines of a file hold no rows, as far as one can tell by looking at it."""
+
+    header: int | None = None
+    """The line of the names, if other lines with texts stand above it."""
+    footer: int = 0
+    """How many lines at the end hold no rows, blank ones not counted."""
+    total: str = ""
+    """The word before the totals that one of them holds."""
+    separator: str = ""
+    """The sign between fields; empty where lines have no usual number of fields."""
+    width: int = 0
+    """How many fields most lines have."""
+
+
+def is_total(text: str) -> bool:
+    """Tell whether a text is a word for a total.
+
+    Example:
+        >>> is_total("Summe:"), is_total("Ogółem"), is_total("Sumatra")
+        (True, True, False)
+    """
+    plain = unicodedata.normalize("NFKD", text.casefold().replace("ł", "l"))
+    plain = "".join(sign for sign in plain if sign not in " :*" and sign.isascii())
+    return TOTALS.fullmatch(plain) is not None
+
+
+def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> Layout:
+    """Look for titles above the names of the columns of a file, and for totals below its rows.
+
+    What is found is a guess. In files of other formats than CSV and Excel nothing is looked for.
+    """
+    name = os.fspath(path)
+    form = _format(name)
+    if form is FileFormat.EXCEL:
+        with _open_sheet(name, reading) as page:
+            cells = ([_text(cell, ".") or "" for cell in row] for row in page)
+            rows = [*zip(*zip_longest(*cells, fillvalue=""), strict=True)]
+        return _layout(rows, rows, rows, replace(reading, decimal="."), "\0")
+    if form is not FileFormat.CSV or name.endswith(".zst"):
+        return Layout()
+    top = [*islice(_lines(name, reading), LOOKED_AT)]
+    end = deque(_lines(name, reading), LOOKED_AT)
+    try:
+        sign = reading.delimiter or max(
+            SEPARATORS, key=lambda sign: _usual_width([*_fields(top, sign)])
+        )
+        everything = _fields(_lines(name, reading), sign)
+        return _layout([*_fields(top, sign)], [*_fields(end, sign)], everything, reading, sign)
+    except csv.Error:  # a field without an end
+        return Layout()
+
+
+def _lines(path: str, reading: ReadingOptions) -> Iterator[str]:
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    encoding = "utf-8-sig" if reading.encoding == "utf-8" else reading.encoding
+    with opener(path, "rt", encoding=encoding, errors="replace") as file:
+        yield from file
+
+
+def _fields(lines: Iterable[str], separator: str) -> Any:
+    return csv.reader(lines, delimiter=separator, quotechar=QUOTE)
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return how many rows have the commonest number of fields above one, and the number."""
+    widths = Counter(len(row) for row in rows if len(row) > 1).most_common(1) or [(0, 0)]
+    return widths[0][1], widths[0][0]
+
+
+def _layout(
+    top: Sequence[Sequence[str]],
+    end: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[str]],
+    reading: ReadingOptions,
+    separator: str,
+) -> Layout:
+    """Judge the rows at both ends; all rows are added up if there seem to be totals."""
+    times, width = _usual_width(top)
+    if 2 * times <= sum(map(bool, top)):
+        return Layout()
+    header = None if reading.header or reading.names else _names_line(top, width)
+    below = islice(rows, header or reading.header or 0, None)
+    last = [row for row in reversed(end) if any(map(str.strip, row))]
+    footer = next((k for k, row in enumerate(last) if not _is_remark(row, width)), 0)
+    total = ""
+    for place, row in enumerate(last[footer : footer + 3], footer):
+        words = [*filter(is_total, row)]
+        if words and _adds_up(row, below, reading):
+            footer, total = place + 1, words[0].strip()
+            break
+        if not words:
+            break
+    return Layout(header, footer, total, separator, width)
+
+
+def _names_line(top: Sequence[Sequence[str]], width: int) -> int | None:
+    """Return the line of the names, if others stand above it: the first of different texts."""
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in top]
+    most = max(len(filled) for row, filled in zip(top, cells, strict=True) if len(row) == width)
+    for place, filled in enumerate(cells):
+        typed = any(map(TYPED.fullmatch, filled))
+        if len(top[place]) == width and not typed and 10 * len({*filled}) >= 8 * most:
+            return place + 1 if any(cells[:place]) else None
+        if typed and 10 * len(filled) >= 8 * most:
+            break
+    return None
+
+
+def _is_remark(row: Sequence[str], width: int) -> bool:
+    """Tell whether a row is too short or long for the table, or holds a single text."""
+    filled = [cell.strip() for cell in row if cell.strip()]
+    alone = width > 2 and len(filled) == 1
+    return len(row) != width or (alone and not TYPED.fullmatch(filled[0]) and not is_total(*filled))
+
+
+def _adds_up(row: Sequence[str], rows: Iterable[Sequence[str]], reading: ReadingOptions) -> bool:
+    """Tell whether all other cells of a row are empty or the sums of what stands above them."""
+    wanted = [k for k, cell in enumerate(row) if cell.strip() and not is_total(cell)]
+    above = takewhile(lambda other: other != row, rows)
+    sums = [Fraction(0) for _ in wanted]
+    for other in above if wanted else ():
+        cells = (_amount(other[k], reading) if k < len(other) else None for k in wanted)
+        sums = [old + (new or 0) for old, new in zip(sums, cells, strict=True)]
+    return sums == [_amount(row[k], reading) for k in wanted]
+
+
+def _amount(cell: str, reading: ReadingOptions) -> Fraction | None:
+    try:
+        return Fraction(cell.strip().replace(reading.decimal, "."))
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _uneven_lines(path: str, reading: ReadingOptions) -> TableError | None:
+    """Return the sentence for the first line of a CSV file with another number of fields."""
+    reading = replace(reading, encoding="utf-8")
+    found = suspected_layout(path, reading)
+    if not found.separator:
+        return None
+    uneven, line, reader = [], 1, _fields(_lines(path, reading), found.separator)
+    with contextlib.suppress(csv.Error):
+        for place, row in enumerate(filter(None, reader)):
+            if len(row) != found.width and line >= (reading.header or 1):
+                uneven.append((line, len(row), place))
+            line, rows = reader.line_num + 1, place + 1
+    if not uneven:
+        return None
+    name, first = Path(path).name, found.header or reading.header or 1
+    inside = [each for each in uneven if first <= each[0] and each[2] < rows - found.footer]
+    line, fields, _ = (inside or uneven)[0]
+    hint = f"look at line {line:,} for stray quotes and separators"
+    if not inside:
+        footer = found.footer + reading.footer  # which is cut already
+        words = replace(AS_WRITTEN, header=found.header or reading.header, footer=footer).words
+        hint = f"leave out what is no row with {shlex.join(words)}"
+    return TableError(
+        f"Line {line:,} of {name} has {count_of(fields, 'field')}, "
+        f"{'the header' if line > first else 'most lines'} {found.width}",
+        hint=hint,
+    )
 
 
 # --- Parquet and CSV ------------------------------------------------------------------------------
@@ -207,6 +447,7 @@ def open_csv(
     copied = paths
     if reading.encoding != "utf-8":
         copied = [in_utf8(path, reading.encoding, copies) for path in paths]
+    copied = [with_plain_lines(path, reading.footer, copies) for path in copied]
     # Where texts are rewritten, the types of all of them decide what they say.
     whole = whole or reading.rewrites or max(map(os.path.getsize, copied)) <= LONG_FILE
     try:
@@ -214,9 +455,9 @@ def open_csv(
     except InputError:
         raise
     except Exception:
-        cause = wrong_encoding(copied)
-        if cause is not None:
-            raise cause from None
+        for cause in (wrong_encoding(copied), *(_uneven_lines(path, reading) for path in copied)):
+            if cause is not None:
+                raise cause from None
         raise
     return Table(
         typed(texts, types) if whole else texts,
@@ -406,11 +647,12 @@ def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None
         fields = next(csv.reader(file, delimiter=dialect.delimiter, quotechar=QUOTE), [])
     name = Path(path).name
     alone = len(fields) == 1 and any(separator in fields[0] for separator in SEPARATORS)
+    alone = alone or (len(fields) == 1 and suspected_layout(path, AS_WRITTEN).width > 1)
     if (alone and reading.delimiter is None) or len(fields) != len(dialect.columns):
-        hint = "check for stray quotes, separators and lines above the header"
-        if dialect.skip and reading.header is None:
-            hint += f"; if the names stand in line {dialect.skip + 1}, say so with --header-line"
-        raise TableError(f"The lines of {name} have different numbers of fields", hint=hint)
+        raise _uneven_lines(path, reading) or TableError(
+            f"The lines of {name} have different numbers of fields",
+            hint="check for stray quotes, separators and lines above the header",
+        )
     if reading.names is not None and len(reading.names) != len(fields):
         raise TableError(
             f"The file {name} has {len(fields)} columns, not {len(reading.names)}",
@@ -445,18 +687,12 @@ def open_excel(paths: Sequence[str], name: str, reading: ReadingOptions) -> Tabl
 def _read_sheet(path: str, reading: ReadingOptions) -> Any:
     import pyarrow as pa
 
-    openpyxl = _imported("openpyxl", "Excel files")
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    try:
-        page = _sheet(book, Path(path).name, reading.sheet)
-        page.reset_dimensions()  # which the program that wrote the file may have got wrong
-        names, places, rows = _named_columns(
-            page.iter_rows(values_only=True), Path(path).name, reading
-        )
+    with _open_sheet(path, reading) as page:
+        names, places, below = _named_columns(page, Path(path).name, reading)
+        rows = _all_but_last((row for row in below if any(map(_full, row))), reading.footer)
         pieces: dict[int, list[Any]] = {place: [] for place in places}
         while chunk := list(islice(rows, ROWS_AT_ONCE)):
-            filled = (row for row in chunk if any(map(_full, row)))
-            columns = dict(enumerate(zip_longest(*filled)))
+            columns = dict(enumerate(zip_longest(*chunk)))
             if any(map(_full, chain(*(columns[place] for place in columns.keys() - pieces)))):
                 raise TableError(
                     f"The sheet of {Path(path).name} has values in a column without a name",
@@ -467,10 +703,28 @@ def _read_sheet(path: str, reading: ReadingOptions) -> Any:
                 cells = columns.get(place, (None,) * size)
                 texts = [_text(cell, reading.decimal) for cell in cells]
                 piece.append(pa.array(texts, pa.string()))
-    finally:
-        book.close()
     arrays = [pa.chunked_array(piece, pa.string()) for piece in pieces.values()]
     return pa.table(dict(zip(names, arrays, strict=True)))
+
+
+@contextlib.contextmanager
+def _open_sheet(path: str, reading: ReadingOptions) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows of the sheet of an Excel file."""
+    openpyxl = _imported("openpyxl", "Excel files")
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        page = _sheet(book, Path(path).name, reading.sheet)
+        page.reset_dimensions()  # which the program that wrote the file may have got wrong
+        yield page.iter_rows(values_only=True)
+    finally:
+        book.close()
+
+
+def _all_but_last(rows: Iterator[tuple[Any, ...]], footer: int) -> Iterator[tuple[Any, ...]]:
+    held = deque(islice(rows, footer))
+    for row in rows:
+        held.append(row)
+        yield held.popleft()
 
 
 def _sheet(book: Any, file: str, wanted: str | None) -> Any:
@@ -643,6 +897,11 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
             f"The sheet '{reading.sheet}' was named for {name}, which has no sheets",
             hint="leave it out, or pass an Excel file",
         )
+    if reading.footer and form not in (FileFormat.EXCEL, FileFormat.CSV):
+        raise OptionError(
+            f"A footer was named for {name}, which has no lines",
+            hint="leave it out, or pass a CSV or Excel file",
+        )
     try:
         if form is FileFormat.PARQUET:
             return clean_columns(open_parquet(paths, name), reading)
@@ -655,15 +914,15 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values
         shortage = lack_of_room(error, f"The engine {EMBEDDED.name}", f"over {name}")
-        raise shortage or _unreadable(name, type(error).__name__, form) from None
+        raise shortage or _unreadable(name, form) from None
 
 
 def _readable(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     try:
         return _matching(source, copies)
-    except OSError as error:  # too long a name, or a folder that may not be looked into
+    except OSError:  # too long a name, or a folder that may not be looked into
         raise TableError(
-            f"The file {os.fspath(source)} cannot be looked at ({type(error).__name__})",
+            f"The file {os.fspath(source)} cannot be looked at",
             hint="check its name, and who may read its folder",
         ) from None
 
@@ -778,7 +1037,7 @@ def is_csv(path: str) -> bool:
     return _format(path) is FileFormat.CSV
 
 
-def _unreadable(name: str, error: str, form: FileFormat) -> TableError:
+def _unreadable(name: str, form: FileFormat) -> TableError:
     """Return the error for an unreadable file, without any of its content."""
     if form is FileFormat.PARQUET:
         return TableError(
@@ -787,10 +1046,10 @@ def _unreadable(name: str, error: str, form: FileFormat) -> TableError:
         )
     if form is FileFormat.CSV:
         return TableError(
-            f"The file {name} is not a readable CSV file ({error})",
+            f"The file {name} is not a readable CSV file",
             hint="check that every line has the same number of fields",
         )
     return TableError(
-        f"The file {name} is not a readable file of {form} ({error})",
+        f"The file {name} is not a readable file of {form}",
         hint="check that it was written completely and is not protected by a password",
     )

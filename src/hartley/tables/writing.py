@@ -105,7 +105,7 @@ def write_table(  # noqa: PLR0913 - each is one choice of the caller's
             if full is not None:
                 raise full from None  # the caller knows the place and explains it
             raise EngineError(
-                f"{engine} could not write {target.name} ({type(error).__name__})",
+                f"{engine} could not write {target.name}",
                 hint="check that the table can be read and that the engine answers "
                 "(hartley doctor)",
             ) from None

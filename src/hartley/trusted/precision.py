@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hartley.errors import InputError, OptionError, Refused
 from hartley.exact import floor_power, parse_number
-from hartley.results.quote import UsefulPrice, Wish, useful_words
+from hartley.results.quote import (
+    SOME_ROWS,
+    USUAL_ROWS,
+    ErrorsAtRows,
+    UsefulPrice,
+    Wish,
+    useful_words,
+)
 from hartley.text import decimal_text
 from hartley.trusted.cells import ROOT_GRID, root_up
 from hartley.trusted.earlier import ChargedRows, ConditionalPrices, check_rules
@@ -25,6 +32,7 @@ from hartley.trusted.statistics import fits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from hartley.results.quote import Errors
     from hartley.schema.schema import Schema
     from hartley.trusted.ledger.chain import RowPlace
     from hartley.trusted.ledger.charging import ChargePlan
@@ -54,14 +62,13 @@ def worst_errors(
     selection: Selection,
     *,
     public_count: PublicCount | None = None,
-    fullest: bool = False,
     at_least: int | None = None,
 ) -> tuple[Fraction, ...]:
     """Return for each item the largest half-width that its answer can have for any data.
 
     Exact for sums, order statistics and averages of a public number of rows; a bound otherwise.
     If the number of rows is private, an average of few rows has a large error. With ``at_least``,
-    so many rows count at least; with ``fullest``, every row counts. Linear in the number of items.
+    so many rows count at least. Linear in the number of items.
 
     Example:
         >>> from hartley.trusted.questions.question import parse
@@ -71,10 +78,7 @@ def worst_errors(
         >>> worst_errors(found.with_steps([1001]))  # a sum to within 500, of 1000 people
         (Fraction(1, 2),)
     """
-    return tuple(
-        _worst(selection, item, public_count, item.rows[1] if fullest else at_least)
-        for item in selection.items
-    )
+    return tuple(_worst(selection, item, public_count, at_least) for item in selection.items)
 
 
 def steps_for_error(
@@ -272,7 +276,8 @@ def vacuous_labels(
     """Return the labels of a SELECT whose numbers say no more than the schema, for any data.
 
     A number is vacuous if its cells contain everything that the schema allows; an average or a
-    spread also if the number of its rows is not revealed. A number that the schema alone settles is
+    spread also if they do so in a group of average size, or the number of its rows is not
+    revealed. A number that the schema alone settles is
     exact, not vacuous. A label is returned if it has a vacuous number and no group in which its
     number is not vacuous. Linear in the number of items.
 
@@ -347,7 +352,7 @@ def _settled(item: Item) -> bool:
 def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
     """Return ways to make an item not vacuous: the coarsest step of each question it needs.
 
-    At such a step the largest and the smallest total lie in different cells, if every row counts.
+    At such a step the largest and the smallest total lie in different cells, in an average group.
     """
     count = {} if item.count is None else {item.count: Fraction(item.rows[1])}
     if item.kind is NumberKind.COUNT:
@@ -360,12 +365,12 @@ def _needed(selection: Selection, item: Item) -> list[dict[int, Fraction]]:
         return {place: Fraction(largest - selection.questions[place].least)}
 
     least, most = item.bounds
-    rows = item.rows[1]
     if item.kind is NumberKind.ORDER:
         return [parted(item.order, most)]
     if item.kind is NumberKind.SUM:
         ends = [number * end for number in item.rows for end in (least, most)]
         return [parted(item.sum, max(ends)), *([count] if count else [])]
+    rows = _usual_rows(selection, item)
     ways = [parted(item.sum, rows * most)]
     if item.squares is not None:
         ways.append(parted(item.squares, rows * most**2))
@@ -381,7 +386,7 @@ def _tells(
         width = item.ends[1] - item.ends[0]
         if any(selection.questions[place].step > width for place in way):
             # Perhaps enough for all rows, but not for the few that publicly count.
-            rows = _known_rows(selection, item, public_count) or rows
+            rows = _known_rows(selection, item, public_count) or _usual_rows(selection, item)
     for place in way:
         question = selection.questions[place]
         ends = _bounds(question, item, rows)
@@ -389,6 +394,11 @@ def _tells(
         if first == last:
             return False
     return True
+
+
+def _usual_rows(selection: Selection, item: Item) -> int:
+    """Return the number of rows of an average group; all rows where that is not public."""
+    return max(min(selection.average or item.rows[1], item.rows[1]), 1 + item.sample)
 
 
 def _bounds(question: Question, item: Item, rows: int) -> tuple[int, int]:
@@ -747,10 +757,28 @@ class PriceDesk:
         finer = plan.with_steps(steps)
         if vacuous_labels(finer, public_count=self.public_count):
             return None
-        errors, certain = (self.errors(finer, fullest=fullest) for fullest in (True, False))
-        named = tuple(error for error in errors if error[0] in labels)
-        rows = None if set(named) <= {*certain} else self.rows
-        return UsefulPrice(limit, named, rows)
+        return self.useful_price(finer, limit, labels)
+
+    def useful_price(self, plan: Selection, cells: int, labels: Sequence[str]) -> UsefulPrice:
+        """Return a price with the errors of some labels that a group can really have."""
+        certain = self.errors(plan)
+        first, *others = self.some_rows(plan)
+        if self.errors(plan, first) == certain:
+            return UsefulPrice(cells, _named(certain, labels))
+        return UsefulPrice(
+            cells,
+            _named(self.errors(plan, first), labels),
+            first,
+            len(plan.groups) > 1 and plan.average is not None,
+            tuple(ErrorsAtRows(rows, _named(self.errors(plan, rows), labels)) for rows in others),
+        )
+
+    def some_rows(self, plan: Selection) -> list[int]:
+        """Return the numbers of rows for which errors are named, the most usual one first."""
+        if plan.average is not None:
+            return list(dict.fromkeys((plan.average, min(USUAL_ROWS, self.rows))))
+        usual = min(USUAL_ROWS, self.rows)
+        return [usual, *(rows for rows in SOME_ROWS if rows < self.rows and rows != usual)]
 
     def _as_fine_at_that_price(self, selection: Selection) -> Selection:
         """Return a selection with the finest steps that cost no more than its own.
@@ -765,17 +793,17 @@ class PriceDesk:
         finer = all(new <= old.step for new, old in zip(steps, selection.questions, strict=True))
         return selection.with_steps(steps) if finer else selection
 
-    def errors(
-        self, plan: Selection, *, fullest: bool = False, at_least: int | None = None
-    ) -> tuple[tuple[str, Fraction], ...]:
+    def errors(self, plan: Selection, at_least: int | None = None) -> Errors:
         """Return the largest error of each number of the text, over all groups."""
         worst: dict[str, Fraction] = {}
-        errors = worst_errors(
-            plan, public_count=self.public_count, fullest=fullest, at_least=at_least
-        )
+        errors = worst_errors(plan, public_count=self.public_count, at_least=at_least)
         for item, error in zip(plan.items, errors, strict=True):
             worst[item.label] = max(error, worst.get(item.label, error))
         return tuple(worst.items())
+
+
+def _named(errors: Errors, labels: Sequence[str]) -> Errors:
+    return tuple(error for error in errors if error[0] in labels)
 
 
 def _is_asked(question: object) -> bool:

@@ -143,8 +143,10 @@ def test_figure_5_would_notice_a_policy_that_moves_too_far_or_piles_people_up():
     assert not fig5.findings(dataclasses.replace(numbers, reports=far))[0].holds
     piled = tuple(dataclasses.replace(r, on_line=r.near) for r in numbers.reports)
     assert not fig5.findings(dataclasses.replace(numbers, reports=piled))[4].holds
-    claimed = tuple(dataclasses.replace(r, hidden=r.near) for r in numbers.reports)
-    assert not fig5.findings(dataclasses.replace(numbers, reports=claimed))[3].holds
+    for hidden in (lambda r: r.near, lambda r: r.near // 2):
+        claimed = tuple(dataclasses.replace(r, hidden=hidden(r)) for r in numbers.of("stretch"))
+        reports = (*numbers.of("blur"), *claimed, *numbers.of("meet"))
+        assert not fig5.findings(dataclasses.replace(numbers, reports=reports))[3].holds
 
 
 def test_figure_6_would_notice_a_release_above_the_bound():

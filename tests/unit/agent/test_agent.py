@@ -41,6 +41,19 @@ def test_an_exact_count_costs_one_bit_and_the_open_columns_were_paid_before(agen
     assert (agent.spent, agent.remaining) == (2.0, 10.0)
 
 
+def test_an_answer_of_one_number_is_its_middle_as_a_float_and_as_an_int(agent):
+    answer = agent.ask("SELECT SUM(age) FROM people", bits=2)
+    assert answer.error > 0
+    middle = (answer.low + answer.high) / 2
+    assert (float(answer), int(answer)) == (float(middle), int(middle))
+    assert int(agent.ask(OLD)) == 5
+    with pytest.raises(TypeError, match=r"several numbers; hint: read them from .reading.rows"):
+        float(agent.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex"))
+    nobody = agent.ask("SELECT AVG(age) FROM people WHERE age < 0", vacuous=True)
+    with pytest.raises(TypeError, match="The answer is NULL"):
+        int(nobody)
+
+
 @pytest.mark.slow
 def test_a_price_spends_nothing_and_is_what_is_charged(agent, people):
     wishes = [{}, {"bits": 3}, {"error": 2}]

@@ -34,7 +34,7 @@ def ledger(tmp_path):
 
 
 def test_an_account_is_added_with_grant_allowance_and_cap(call, ledger):
-    words = ("--dataset", "people", "--allowance", "2.5", "--daily-cap", 1)
+    words = ("--dataset", "people", "--allowance", "2.5", "--daily-cap", 1, "--json")
     code, out, _ = call("add", "ana", ledger, *words)
     assert code == 0
     content = json.loads(out)
@@ -80,7 +80,9 @@ def test_a_name_that_cannot_be_used_makes_no_tables(call, ledger):
 
 def test_a_token_is_shown_once_and_works(call, ledger):
     call("add", "ana", ledger)
-    code, out, _ = call("token", "ana", ledger, "--scope", "repeat", "--days", 2, "--label", "bi")
+    code, out, _ = call(
+        "token", "ana", ledger, "--scope", "repeat", "--days", 2, "--label", "bi", "--json"
+    )
     issued = json.loads(out)
     assert (code, issued["scope"]) == (0, "repeat")
     with open_accounts(ledger) as accounts:
@@ -130,7 +132,7 @@ def test_an_allowance_is_changed_and_only_lowered_for_a_revoked_account(call, le
     call("add", "ben", ledger)
 
     def allow(name, bits, dataset="people"):
-        return call("allow", name, ledger, "--dataset", dataset, "--allowance", bits)
+        return call("allow", name, ledger, "--dataset", dataset, "--allowance", bits, "--json")
 
     code, out, _ = allow("ana", 3)
     assert (code, json.loads(out)["allowance_bits"]) == (0, "3")
@@ -155,7 +157,7 @@ def test_an_allowance_is_changed_and_only_lowered_for_a_revoked_account(call, le
 def test_a_token_and_then_its_account_are_revoked(call, ledger):
     for name in ("ana", "bob"):
         call("add", name, ledger)
-    tokens = [json.loads(call("token", "ana", ledger)[1]) for _ in range(2)]
+    tokens = [json.loads(call("token", "ana", ledger, "--json")[1]) for _ in range(2)]
     code, _, err = call("revoke", "bob", ledger, "--token", tokens[0]["id"])
     assert code == 2
     assert "has no token of this id" in err
@@ -166,7 +168,7 @@ def test_a_token_and_then_its_account_are_revoked(call, ledger):
     assert call("revoke", "ana", ledger, "--text")[1] == (
         "Revoked the account ana and all its tokens.\n"
     )
-    code, out, _ = call("list", ledger, "--name", "ana")
+    code, out, _ = call("list", ledger, "--name", "ana", "--json")
     assert json.loads(out)["accounts"][0]["revoked"] is not None
     assert call("list", ledger, "--name", "eve")[0] == 2
 

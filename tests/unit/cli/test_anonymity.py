@@ -45,7 +45,7 @@ def test_a_hierarchy_file_names_values_of_any_kind(tmp_path, values):
     pq.write_table(pa.table({"key": [1, 2, 2], "s": pa.array([*values, None])}), path)
     groups.write_text("".join(f"{value},g,h\n" for value in (*values, "")))
     words = "anonymity", path, "--keys", "key", "--confidential", "s"
-    found = json.loads(run(*words, "--hierarchy", f"s={groups}"))["confidential"][0]
+    found = json.loads(run(*words, "--hierarchy", f"s={groups}", "--json"))["confidential"][0]
     assert found["hierarchical_closeness"] == pytest.approx(found["equal_closeness"] / 3)
 
 
@@ -53,7 +53,9 @@ def test_a_hierarchy_file_names_values_of_any_kind(tmp_path, values):
 def test_columns_with_commas_in_their_names_are_found(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,"b, ""c""",d\n1,2,3\n1,2,4\n')
-    found = json.loads(run("anonymity", path, "--keys", 'a,b, "c"', "--confidential", "d"))
+    found = json.loads(
+        run("anonymity", path, "--keys", 'a,b, "c"', "--confidential", "d", "--json")
+    )
     assert (found["keys"], found["k"]) == (["a", 'b, "c"'], 2)
 
 
@@ -63,7 +65,7 @@ def test_anonymize_writes_a_table_that_is_k_anonymous(table, tmp_path, method):
     out = tmp_path / "out.parquet"
     extra = ("--bins", "age=5,10,50", "--suppress", "0.05") if method == "full-domain" else ()
     words = "anonymize", table, "--keys", "age,sex", "-k", 4, "-o", out, "--method", method
-    found = json.loads(run(*words, *extra))
+    found = json.loads(run(*words, *extra, "--json"))
     report = anonymity(out, keys=["age", "sex"])
     assert report.k >= 4
     assert (report.classes, report.rows) == (found["classes"], 300 - found["suppressed"])
@@ -75,8 +77,8 @@ def test_a_population_lowers_the_risk_of_the_journalist(table, tmp_path):
     everybody = tmp_path / "everybody.csv"
     pc.write_csv(pa.concat_tables([people(300), people(300, seed=3)]).select(["sex"]), everybody)
     words = "anonymity", table, "--keys", "sex"
-    alone = json.loads(run(*words))
-    found = json.loads(run(*words, "--population", everybody))
+    alone = json.loads(run(*words, "--json"))
+    found = json.loads(run(*words, "--population", everybody, "--json"))
     assert alone["journalist"] == alone["prosecutor"] == found["prosecutor"]
     assert found["journalist"] < found["prosecutor"]
     assert found["population"]["rows"] == 600

@@ -287,7 +287,7 @@ def test_a_table_that_the_schema_command_reads_can_be_asked_and_priced(call, tmp
         'nullable = true\n[columns.sort]\nkind = "private"\nvalues = ["a", "b"]\nnullable = true\n'
     )
     reading = ("--table", table, "--null", "?", "--names", "age,sort")
-    code, _, err = call("schema", "check", schema, *reading)
+    code, _, err = call("schema", "check", schema, *reading, "--json")
     assert (code, err) == (0, "")
     text = "SELECT COUNT(*) FROM t WHERE age IS NULL"
     code, out, err = call("price", text, "--schema", schema, *reading, "--json")

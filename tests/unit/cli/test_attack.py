@@ -53,7 +53,7 @@ def test_homogeneity_reads_hierarchies(table, tmp_path):
     names = sorted(set(people(300)["diagnosis"].to_pylist()))
     groups.write_text("".join(f"{name},{'none' if name == 'none' else 'ill'}\n" for name in names))
     words = "homogeneity", table, "--keys", "age", "--confidential", "diagnosis"
-    found = json.loads(run(*words, "--hierarchy", f"diagnosis={groups}", "--times", 3))
+    found = json.loads(run(*words, "--hierarchy", f"diagnosis={groups}", "--times", 3, "--json"))
     (similar,) = (one for one in found["attacks"] if one["attack"] == "similarity")
     assert "level 1" in similar["learned"]
     assert any("more than 3 times" in one["learned"] for one in found["attacks"])
@@ -62,14 +62,16 @@ def test_homogeneity_reads_hierarchies(table, tmp_path):
 @pytest.mark.slow
 def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
     words = table, "--secret", "income,diagnosis", "--released", "age", "--bins", "age=20"
-    found = json.loads(run("guessing", *words, "--missing", "value"))
+    found = json.loads(run("guessing", *words, "--missing", "value", "--json"))
     assert found["trials_with"]["least"] < found["trials_without"]["worst"]
-    alone = json.loads(run("guessing", *words, "--attribute", "diagnosis"))
+    alone = json.loads(run("guessing", *words, "--attribute", "diagnosis", "--json"))
     assert alone["trials_without"]["worst"] == 6
-    record = json.loads(run("guessing", table, "--secret", "ROW", "--released", "age,sex,job"))
+    record = json.loads(
+        run("guessing", table, "--secret", "ROW", "--released", "age,sex,job", "--json")
+    )
     assert record["trials_without"]["worst"] == 300
     words = "hypothesis", table, "--secret", "income", "--released", "job", "--hypothesis"
-    decided = json.loads(run(*words, "income >= 0 AND income < 20000"))
+    decided = json.loads(run(*words, "income >= 0 AND income < 20000", "--json"))
     assert sum(decided["rows"].values()) <= 300
     assert "whether income" in decided["headline"]
 
@@ -77,13 +79,15 @@ def test_guessing_and_hypothesis_read_tables_as_an_audit_does(table):
 @pytest.mark.slow
 def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger, table, tmp_path):
     found = json.loads(
-        run("reconstruction", ledger, "--data", table, "--html", tmp_path / "r.html")
+        run("reconstruction", ledger, "--data", table, "--html", tmp_path / "r.html", "--json")
     )
     assert found["truth_inside"] is True
     assert found["knowing_everybody_else"]["keeps_promise"] is True
     assert found["answers"] == 4
     assert found["answers_left_out"] == 0
-    blind = json.loads(run("reconstruction", ledger, "--schema", tmp_path / "people.toml"))
+    blind = json.loads(
+        run("reconstruction", ledger, "--schema", tmp_path / "people.toml", "--json")
+    )
     assert blind["knowing_everybody_else"] is None
     assert blind["truth_inside"] is None
     text = run("reconstruction", ledger, "--dataset", "people", "--text")
@@ -92,13 +96,13 @@ def test_reconstruct_shows_that_the_truth_is_inside_and_the_promise_kept(ledger,
 
 @pytest.mark.slow
 def test_differencing_counts_the_rows_that_a_difference_is_about(ledger, table):
-    found = json.loads(run("differencing", ledger, "--data", table))
+    found = json.loads(run("differencing", ledger, "--data", table, "--json"))
     assert found["answers"] == 4
     assert found["answers_left_out"] == 0
     assert found["number"]["value"] == 11 / 21  # nobody has more than nine visits
     assert found["settled"] == 2  # whether anybody has more, of both sexes
     assert "any one of" in found["headline"]
-    wide = json.loads(run("differencing", ledger, "--data", table, "--rows", 300))
+    wide = json.loads(run("differencing", ledger, "--data", table, "--rows", 300, "--json"))
     assert wide["isolating"] >= 1
     assert wide["differences"][0]["rows"] < 300  # of one sex
 

@@ -47,14 +47,18 @@ def run(*words):
 @pytest.mark.slow
 def test_knowledge_comes_from_the_true_table(files):
     words = "policy", files / "policy.toml", files / "out.parquet", "--step", "weight=0.1"
-    before = json.loads(run(*words))["hypotheses"][0]["open"]
-    near = json.loads(run(*words, "--data", files / "people.parquet", "--known-within", "weight=1"))
+    before = json.loads(run(*words, "--json"))["hypotheses"][0]["open"]
+    near = json.loads(
+        run(*words, "--data", files / "people.parquet", "--known-within", "weight=1", "--json")
+    )
     assert near["hypotheses"][0]["open"] < before
     assert near["hypotheses"][0]["known_beyond_the_promise"] == "weight"
-    known = json.loads(run(*words[:3], "--data", files / "people.parquet", "--known", "weight"))
+    known = json.loads(
+        run(*words[:3], "--data", files / "people.parquet", "--known", "weight", "--json")
+    )
     assert known["hypotheses"][0]["open"] == 0
     rounded = json.loads(
-        run(*words, "--data", files / "people.parquet", "--known-rounded", "weight=5")
+        run(*words, "--data", files / "people.parquet", "--known-rounded", "weight=5", "--json")
     )
     assert near["hypotheses"][0]["open"] <= rounded["hypotheses"][0]["open"] <= before
 

@@ -68,7 +68,7 @@ def test_values_are_shown_on_request(folder):
 
 
 def test_what_is_safe_passes(folder):
-    passed = hartley("check", "good.csv", "--junit", "g.xml", cwd=folder)
+    passed = hartley("check", "good.csv", "--junit", "g.xml", "--json", cwd=folder)
     assert passed.returncode == 0, passed.stderr
     assert json.loads(passed.stdout)["verdict"] == "safe"
     never = hartley("check", "bad.csv", "--fail-on", "never", cwd=folder)

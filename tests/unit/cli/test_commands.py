@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 def test_an_audit_in_a_terminal_prints_text_with_a_progress_bar(folder, in_terminal):
     code, screen = in_terminal(
         *("audit", folder / "people.parquet", "--secret", "diagnosis", "--released", "age"),
-        *("--sweep", "age=1:50"),
+        *("--sweep", "age=1:50", "--details"),
     )
     assert code == 0
     assert "Maximin information" in screen
@@ -36,9 +36,9 @@ def test_a_file_without_a_header_is_read_with_names_and_a_mark_for_missing(tmp_p
         *("audit", path, "--secret", "age", "--released", "pressure"),
         *("--names", "age,pressure", "--null", "?", "--bins", "pressure=10"),
     )
-    content = json.loads(run(*words).stdout)
+    content = json.loads(run(*words, "--json").stdout)
     assert (content["rows"], content["rows_dropped"], content["missing"]) == (4, 0, "released")
-    content = json.loads(run(*words, "--missing", "drop").stdout)
+    content = json.loads(run(*words, "--missing", "drop", "--json").stdout)
     assert (content["rows"], content["rows_dropped"]) == (3, 1)
     assert content["headline"].endswith("1 row in which pressure is missing is left out.")
     assert content["released_values"] == 2
@@ -50,7 +50,7 @@ def test_several_files_make_one_table(tmp_path):
         run("sample", tmp_path / f"part{seed}.csv", "--rows", 50, "--seed", seed)
     found = run(
         *("audit", tmp_path / "part1.csv", tmp_path / "part2.csv"),
-        *("--secret", "job", "--released", "sex"),
+        *("--secret", "job", "--released", "sex", "--json"),
     )
     assert json.loads(found.stdout)["rows"] == 100
 
@@ -114,7 +114,7 @@ def test_a_full_pipe_that_closes_ends_the_command_quietly(folder):
 
 @pytest.mark.slow
 def test_doctor_names_every_engine():
-    content = json.loads(run("doctor").stdout)
+    content = json.loads(run("doctor", "--json").stdout)
     states = {check["name"]: check["state"] for check in content["checks"]}
     assert content["healthy"]
     assert states["engine duckdb"] == "ok"
@@ -129,7 +129,7 @@ def test_doctor_shows_every_probe_of_an_engine(tmp_path):
     from hartley.engines.registry import EMBEDDED
 
     duckdb.connect(str(tmp_path / "some.duckdb")).close()
-    found = run("doctor", "--engine", str(tmp_path / "some.duckdb"))
+    found = run("doctor", "--json", "--engine", str(tmp_path / "some.duckdb"))
     checks = json.loads(found.stdout)["checks"]
     shown = {check["name"]: check["state"] for check in checks if "probe: " in check["name"]}
     assert shown == {f"probe: {name}": "ok" for name, _, _ in sql_questions(EMBEDDED)}

@@ -18,7 +18,7 @@ def run(*words, cache, **options):
 def test_the_list_says_which_copies_are_here(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "responses.csv").write_text("")
-    listed = json.loads(run("datasets", cache=tmp_path).stdout)
+    listed = json.loads(run("datasets", "--json", cache=tmp_path).stdout)
     assert listed["folder"] == str(tmp_path)
     found = {one["name"]: one for one in listed["datasets"]}
     assert list(found) == list(ENTRIES)
@@ -26,7 +26,7 @@ def test_the_list_says_which_copies_are_here(tmp_path):
     assert copies == {"young_people": str(tmp_path / "deep" / "responses.csv")}
     assert found["hungarian"]["licence"] == "CC BY 4.0"
     elsewhere = json.loads(
-        run("datasets", "--data", tmp_path / "deep", cache=tmp_path / "x").stdout
+        run("datasets", "--data", tmp_path / "deep", "--json", cache=tmp_path / "x").stdout
     )
     assert sum(one["copy"] is not None for one in elsewhere["datasets"]) == 1
     shown = run("datasets", "--text", cache=tmp_path).stdout
@@ -51,7 +51,9 @@ def test_what_cannot_be_fetched_is_one_sentence(tmp_path, name, told):
 def test_a_sample_like_a_data_set_is_that_of_its_generator(tmp_path, name, size):
     file = tmp_path / "some.parquet"
     told = json.loads(
-        run("sample", file, "--like", name, "--rows", 20, "--seed", 3, cache=tmp_path).stdout
+        run(
+            "sample", file, "--like", name, "--rows", 20, "--seed", 3, "--json", cache=tmp_path
+        ).stdout
     )
     assert (told["rows"], told["synthetic"], told["name"]) == (20, True, name)
     table = pyarrow.parquet.read_table(file)

@@ -38,7 +38,9 @@ def call(monkeypatch, capsys, *words):
 def test_an_example_is_designed_released_and_verified(folder, name, monkeypatch, capsys):
     policy, certificate, page = (folder / f"{name}.{end}" for end in ("toml", "json", "html"))
     spec = folder / "examples" / f"{name}.design.toml"
-    code, out, err = call(monkeypatch, capsys, "design", spec, "-o", policy, "--html", page)
+    code, out, err = call(
+        monkeypatch, capsys, "design", spec, "-o", policy, "--html", page, "--json"
+    )
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["files"] == {"policy": str(policy), "html": str(page)}
@@ -46,10 +48,10 @@ def test_an_example_is_designed_released_and_verified(folder, name, monkeypatch,
     assert found["headline"] in page.read_text().replace("&gt;", ">")
     released = folder / f"{name}.out.parquet"
     words = ("release", folder / "people.parquet", policy, "-o", released)
-    code, out, err = call(monkeypatch, capsys, *words, "--certificate", certificate)
+    code, out, err = call(monkeypatch, capsys, *words, "--certificate", certificate, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["promise"]["sound"]
-    code, out, err = call(monkeypatch, capsys, "verify", policy, certificate)
+    code, out, err = call(monkeypatch, capsys, "verify", policy, certificate, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["holds"]
     assert released.exists()
@@ -86,10 +88,13 @@ def test_weights_near_obesity_are_moved_by_five_at_most(folder):
 def test_a_terminal_gets_text_and_a_progress_bar(folder, in_terminal):
     policy = folder / "shown.toml"
     spec = folder / "examples" / "people.design.toml"
-    code, screen = in_terminal("design", spec, "-o", policy)
+    code, screen = in_terminal("design", spec, "-o", policy, "--certificate", folder / "shown.json")
     assert code == 0
     assert "A record is released as one of 16 combinations" in screen
-    assert "It assumes that" in " ".join(screen.split())
+    assert "It assumes that" not in " ".join(screen.split())
+    code, verified = in_terminal("verify", policy, folder / "shown.json", "--details")
+    assert code == 0
+    assert "It assumes that" in " ".join(verified.split())
     out = folder / "shown.parquet"
     code, screen = in_terminal("release", folder / "people.parquet", policy, "-o", out)
     assert code == 0
@@ -144,7 +149,7 @@ def test_a_policy_that_breaks_its_promise_is_not_verified(tmp_path, monkeypatch,
         "[columns.x]\nrange = [0, 1]\n"
     )
     words = ("design", spec, "-o", policy, "--certificate", certificate)
-    code, out, _ = call(monkeypatch, capsys, *words)
+    code, out, _ = call(monkeypatch, capsys, *words, "--json")
     assert code == 0
     assert json.loads(out)["sound"] is False
     code, _, err = call(monkeypatch, capsys, "verify", policy, certificate)
@@ -208,7 +213,7 @@ def test_values_outside_are_clamped_and_counted_or_refused(
     policy, _ = certified
     table, out = tmp_path / "t.csv", tmp_path / "o.csv"
     table.write_text("age,sex,region\n30,F,north\n130,M,south\n")
-    code, shown, _ = call(monkeypatch, capsys, "release", table, policy, "-o", out)
+    code, shown, _ = call(monkeypatch, capsys, "release", table, policy, "-o", out, "--json")
     assert code == 0
     assert json.loads(shown)["columns"][0]["above"] == 1
     out.unlink()

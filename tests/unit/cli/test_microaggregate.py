@@ -31,7 +31,7 @@ def test_text_tells_the_release_in_sentences(table):
     out = table.with_name("ages.csv")
     page = table.with_name("page.html")
     words = ("--k", 5, "--columns", "age", "--method", "univariate", "-o", out, "--html", page)
-    lines = run(table, *words, "--text").stdout.splitlines()
+    lines = run(table, *words, "--details").stdout.splitlines()
     expected = univariate_microaggregation(str(table), 5, "age")
     assert f" • {expected.sentences[-1]}" in lines
     assert lines[-2:] == [f"Released: {out}", f"Report: {page}"]

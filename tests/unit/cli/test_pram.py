@@ -58,7 +58,7 @@ def test_the_best_rules_and_matrices_of_files_are_taken(table, tmp_path):
     assert "certified" in text
     assert "About diagnosis the release tells" in text
     assert "least maximal leakage" in run(
-        *("pram", table, "--column", "job", "--distortion", "0.4", "-o", out, "--text")
+        *("pram", table, "--column", "job", "--distortion", "0.4", "-o", out, "--details")
     )
     (tmp_path / "matrix.csv").write_text(",F,M\nF,0.9,0.1\nM,0.1,0.9\n")
     swap = ("--column", "sex", "--matrix", tmp_path / "matrix.csv", "--keep", "age")

@@ -12,8 +12,8 @@ def run(*words, cwd="."):
 
 
 @pytest.mark.slow
-def test_a_figure_in_a_pipe_is_json_with_its_files(tmp_path):
-    found = run("d/7", "--out", tmp_path / "new" / "figures")
+def test_a_figure_as_json_names_its_files(tmp_path):
+    found = run("d/7", "--out", tmp_path / "new" / "figures", "--json")
     assert (found.returncode, found.stderr) == (0, "")
     content = json.loads(found.stdout)
     (figure,) = content["figures"]

@@ -82,7 +82,7 @@ def test_a_schema_is_described_in_words_and_in_numbers(tmp_path):
     assert "[red]x\\x1b" in text
     assert "\x1b" not in text
     assert "1.58" in text
-    content = json.loads(run("describe", path))
+    content = json.loads(run("describe", path, "--json"))
     assert content["record_bits"] == pytest.approx(1.584962500721156)
     assert content["columns"][0]["points"] == 3
 
@@ -92,7 +92,7 @@ def test_invented_rows_are_written_as_the_ending_says(tmp_path):
     path.write_text('[table]\nname = "t"\n[columns.x]\nkind = "open"\nvalues = [1]\n')
     assert "3 invented rows" in run("dummy", path, tmp_path / "d.csv", "--rows", 3, "--text")
     assert (tmp_path / "d.csv").read_text().split() == ['"x"', "1", "1", "1"]
-    content = json.loads(run("dummy", path, tmp_path / "d.parquet", "--rows", 2))
+    content = json.loads(run("dummy", path, tmp_path / "d.parquet", "--rows", 2, "--json"))
     assert (content["rows"], content["columns"]) == (2, ["x"])
     assert pq.read_table(tmp_path / "d.parquet").num_rows == 2
     with pytest.raises(OptionError, match=r"neither .parquet nor .csv"):

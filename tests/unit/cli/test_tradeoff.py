@@ -28,11 +28,11 @@ def run(*words):
 
 
 @pytest.mark.slow
-def test_a_curve_in_a_pipe_is_json_and_writes_what_is_asked_for(spec, tmp_path):
+def test_a_curve_as_json_writes_what_is_asked_for(spec, tmp_path):
     files = {name: tmp_path / f"curve.{name}" for name in ("html", "csv", "png")}
     found = run(
         *(spec, "--errors", "1:10:3", "--html", files["html"], "--csv", files["csv"]),
-        *("--plot", files["png"]),
+        *("--plot", files["png"], "--json"),
     )
     assert (found.returncode, found.stderr) == (0, "")
     content = json.loads(found.stdout)

@@ -1,6 +1,8 @@
 """Charts as they are drawn."""
 
+import ast
 import io
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from hartley.measures.anonymity import SizeBand, sizes_panel
 from hartley.report import Chart, Heat, Panel, Series
 from hartley.reports.draw import plot_chart, stacked
 
+PACKAGE = Path(__file__).parents[3] / "src" / "hartley"
 LINE = Series("leak", (1.0, 10.0, 100.0), (1.0, 2.0, 4.0))
 
 
@@ -19,6 +22,17 @@ def drawn(*panels, **options):
 
 def heat(*rows):
     return Panel("x", "y", heat=Heat("shade", rows, 0, 1, 0, 1))
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
+def test_every_picture_names_its_axes(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Panel"):
+            continue
+        given = {word.arg for word in node.keywords}
+        needed = node.args[: 1 if given & {"sideways", "ruler"} else 2]  # names, or nothing at all
+        empty = [label for label in needed if getattr(label, "value", None) == ""]
+        assert not empty, f"a picture without a label in line {node.lineno}"
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from hartley import Schema, draft_schema, open_table, people
 from hartley.engines.coded_table import code_table
-from hartley.errors import InputError, TableError
+from hartley.errors import ColumnError, InputError, TableError
 from hartley.schema.draft import rounded_range
 
 
@@ -49,6 +49,47 @@ def test_rare_values_and_names_of_people_are_not_listed():
     assert "# left out: 'person', different in every row" in text
     assert "# left out: 'number', different in every row" in text
     assert "# left out: 'free', text with 35 different values" in text
+
+
+def visits(rows, **roles):
+    """Return rows of people, and confirmed roles of them."""
+    columns = {"patient_id": "unit", "ward": "undecided", "age": "key"} | roles
+    given = {"confirmed": True, "columns": {name: {"role": role} for name, role in columns.items()}}
+    table = {
+        "patient_id": rows,
+        "ward": ["a"] * len(rows),
+        "age": [20 + i for i in range(len(rows))],
+    }
+    return open_table(table), given
+
+
+def test_a_unit_of_the_roles_is_drafted_with_the_most_rows_of_one_person():
+    table, roles = visits([1, 1, 1, 2, 2, 3, None])
+    text = draft_schema(table, "visits", roles=roles)
+    assert (
+        'unit = "patient_id"\nrows_per_unit = 3  # the most rows of one person today; this' in text
+    )
+    assert "[columns.patient_id]" not in text
+    assert "# left out" not in text
+    schema = read(text)
+    assert (schema.unit, schema.rows_per_unit) == ("patient_id", 3)
+    table, roles = visits([1, 2, 3])
+    assert "rows_per_unit = 1  # the most rows" in draft_schema(table, "visits", roles=roles)
+    for rows, message in (
+        ([None, None, None], "The unit 'patient_id' names nobody in any row"),
+        ([7, 7, None], "'patient_id' has one value: all rows are of one person"),
+    ):
+        table, roles = visits(rows)
+        with pytest.raises(ColumnError, match=message):
+            draft_schema(table, "visits", roles=roles)
+
+
+def test_a_bound_that_the_table_breaks_is_refused_with_one_that_would_do():
+    table, roles = visits([1, 1, 1, 2, 2, 3, 4])
+    schema = read(draft_schema(table, "visits", roles=roles).replace("unit = 3", "unit = 2"))
+    with pytest.raises(ColumnError, match=r"in 1 case, in one of them 3 rows; .*_unit = 3 or more"):
+        code_table(table, schema.codings, unit="patient_id", rows_per_unit=2)
+    assert code_table(table, schema.codings, unit="patient_id", rows_per_unit=3).rows == 7
 
 
 def test_every_kind_of_column_is_drafted_or_left_out_with_a_reason():

@@ -9,7 +9,7 @@ from hartley import ReadingOptions, Roles, anonymize, microaggregate, pram
 from hartley.engines.table import Kind
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.schema import open_with_roles
-from hartley.schema.roles import ColumnRole, chosen_columns, write_roles
+from hartley.schema.roles import ColumnRole, chosen_columns
 
 FILE = """\
 confirmed = false          # nothing is released by a draft
@@ -75,19 +75,29 @@ def test_a_draft_is_refused_until_it_is_confirmed(file):
 
 def test_what_is_written_is_read_again(tmp_path):
     columns = [
-        (ColumnRole("age", "key", levels=(Fraction(1, 2), Fraction(1))), "a reason\nin two lines"),
-        (ColumnRole("född år", "key", levels=("year",)), "why"),
-        (ColumnRole('a "b"', "identifier"), "why"),
-        (ColumnRole("zip", "key", mask=2), "why"),
-        (ColumnRole("job", "key", rare=(10, 50)), "why"),
+        ColumnRole("age", "key", (Fraction(1, 2), Fraction(1)), why="a reason\nin two lines"),
+        ColumnRole("född år", "key", levels=("year",)),
+        ColumnRole('a "b"', "identifier", why="why"),
+        ColumnRole("person", "unit", why="why"),
+        ColumnRole("zip", "key", mask=2, why="why"),
+        ColumnRole("job", "key", rare=(10, 50), why="why"),
+        ColumnRole("q1", "undecided", why="a code list"),
     ]
     reading = ReadingOptions(null=("?",), trim=True, decimal=",", dates="day-first")
     path = tmp_path / "roles.toml"
-    path.write_text(write_roles(columns, reading, without_role=[("q1", "a code list")]))
+    draft = Roles(confirmed=False, columns={c.name: c for c in columns}, reading=reading)
+    path.write_text(draft.to_toml())
     roles = Roles.read(path)
-    assert list(roles.columns.values()) == [column for column, _ in columns]
+    assert list(roles.columns.values()) == columns
     assert roles.reading == reading
     assert not roles.confirmed
+    # No role waits behind a # to be released, and the role is the first line of every entry.
+    lines = path.read_text().splitlines()
+    assert not [line for line in lines if line.startswith("# [") or "# role" in line]
+    entries = [at for at, line in enumerate(lines) if line.startswith("[columns.")]
+    assert all(lines[at + 1].startswith("role = ") for at in entries)
+    path.write_text(draft.confirm().to_toml())
+    assert Roles.confirmed_by_owner(path).columns == roles.columns
 
 
 @pytest.mark.parametrize(
@@ -118,6 +128,41 @@ def test_mistakes_are_named(file, old, new, message):
     file.write_text(FILE.replace(old, new, 1))
     with pytest.raises(OptionError, match=message):
         Roles.read(file)
+
+
+def test_the_unit_stays_to_be_counted_and_is_never_released():
+    table, roles = open_with_roles({"Person": [1, 1], "age": [3, 4]}, confirmed(Person="unit"))
+    assert (table.columns, roles.named("unit")) == (("Person", "age"), ("Person",))
+    with pytest.raises(OptionError, match="'PERSON' is the unit and is never released"):
+        chosen_columns(roles, ["PERSON"], "key", what="key")
+    with pytest.raises(ColumnError, match="Column 'Person' of the roles is not in the dict"):
+        open_with_roles({"age": [3]}, roles)
+    with pytest.raises(OptionError, match="has mask, but is the unit; hint: only keys"):
+        Roles.read({"columns": {"person": {"role": "unit", "mask": 1}}})
+    with pytest.raises(OptionError, match="The roles name 2 units, a and b; hint: make b an ident"):
+        Roles.read(confirmed(a="unit", b="unit"))
+
+
+@pytest.mark.parametrize("role", ["key", "confidential", "kept", "undecided"])
+def test_others_give_all_undecided_columns_a_role(role):
+    given = confirmed(q1="undecided", q2="undecided", age="key") | {"others": role}
+    roles = Roles.read(given)
+    assert set(roles.named(role)) >= {"q1", "q2"}
+    assert ("age" in roles.named("undecided"), roles.columns["age"].role) == (False, "key")
+    # What is not released may be missing: the release of these roles can be opened by them.
+    if role == "undecided":
+        assert open_with_roles({"age": [3]}, roles)[0].columns == ("age",)
+    else:
+        with pytest.raises(ColumnError, match="'q1' of the roles is not in"):
+            open_with_roles({"age": [3]}, roles)
+
+
+@pytest.mark.parametrize(
+    "role", ["identifier", "unit", "weight", "household", "secret", 5, ["key"]]
+)
+def test_others_are_no_role_that_only_one_column_can_have(role):
+    with pytest.raises(OptionError, match=r'no role .* hint: write others = "confidential"'):
+        Roles.read(confirmed(q1="undecided") | {"others": role})
 
 
 def test_files_that_are_none(tmp_path):

@@ -158,7 +158,8 @@ def test_the_numbers_are_told_in_sentences_and_in_plain_values():
     averages = mdav({"a": [1, 2, 9, 8, 7]}, 2)
     assert averages.headline == (
         "5 records of the dict were released as the averages of 2 groups of 2 to 3, which loses "
-        "4.70 % of the variation."
+        "4.70 % of the variation. What it tells about confidential values was not asked: no column "
+        "is confidential."
     )
     assert "at least 2 of 5 records" in averages.sentences[1]
     content = json.loads(json.dumps(averages.to_dict()))

@@ -86,7 +86,7 @@ def test_a_report_counts_what_was_met_and_knows_the_errors(report):
 
 
 def test_a_report_speaks_in_plain_sentences(report):
-    assert report.headline == "4 rows of the table with 5 columns were released to out.parquet."
+    assert report.made == "4 rows of the table with 5 columns were released to out.parquet."
     assert report.sentences == (
         "height is released within 5 of its value, for values in its declared range.",
         "weight is released within 5 of 10/(weight - 60), for values in the declared ranges.",
@@ -201,7 +201,7 @@ def test_a_missing_policy_file_is_refused(people, tmp_path):
 def test_one_row_is_spoken_of_as_one(people, tmp_path):
     policy = PolicyDocument(POLICY.columns[-1:])
     report = release(people.slice(0, 1), policy, tmp_path / "out.csv")
-    assert report.headline == "1 row of the table with 1 column was released to out.csv."
+    assert report.made == "1 row of the table with 1 column was released to out.csv."
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from agents import read
 from hartley import Column, Estimate, Schema
 from hartley.errors import EngineError, OptionError, Refused
 from hartley.exact import float_above, float_below
+from hartley.reports.render import asset
 from hartley.text import number
 from hartley.trusted.cells import cell_bounds, cell_of, read_cells, root_down, root_up
 from hartley.trusted.precision import steps_for_error, worst_errors
@@ -282,8 +283,10 @@ def test_a_table_of_groups_is_shown_in_a_terminal_and_a_notebook():
     ):
         assert word in text
     page = reading()._repr_html_()
-    assert page.startswith("<table>")
     assert page.count("<tr>") == 1 + 4 * 3
+    assert page.count('<td class="number">') == 3 * 4 * 3, "value, ends and error of each number"
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert asset("tables.css") in style, "the style of the tables of pages"
     assert str(reading()).splitlines()[0] == "a  n  3  exact  0"
 
 

@@ -18,6 +18,7 @@ from hartley.agent.quoting import quote, quote as quote_plans
 from hartley.errors import Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
+from hartley.results.quote import NextPrices
 from hartley.trusted.cells import cell_of, read_cells
 from hartley.trusted.precision import PriceDesk, questions_of, vacuous_labels
 from hartley.trusted.pricing.price import open_factor, price
@@ -336,7 +337,8 @@ def errors_by_limit(desk, text):
         except hartley.Refused:
             table[limit] = None
             continue
-        errors = desk.errors(plan, fullest=True), desk.errors(plan)
+        shown = [desk.errors(plan, rows) for rows in desk.some_rows(plan)]
+        errors = (*shown, desk.errors(plan))
         cells = price(plan.questions, desk.schema).cells
         table[limit] = errors, cells, bool(vacuous_labels(plan))
     return table
@@ -354,7 +356,8 @@ def test_the_next_prices_are_those_of_all_prices(schema, text):
             continue
         errors, cells, _ = table[limit]
         quote = quote_plans(desk, desk.plan(Wish(text, bits=bits_for(limit)), None, None))
-        below, above = quote.next_prices[0]
+        near = quote.next_prices[0]
+        below, above = near.below, near.above
         # "Changes" counts for numbers that say something.
         more = [
             k
@@ -391,16 +394,16 @@ def test_a_vacuous_wish_names_its_first_useful_price():
 
 def test_an_exact_answer_has_no_next_price():
     quote = hartley.price("SELECT COUNT(*) FROM people WHERE age >= 65", SAMPLE, rows=5000)
-    assert quote.next_prices == ((None, None),)
+    assert quote.next_prices == (NextPrices(),)
     assert "Next useful" not in str(quote)
 
 
 def test_a_long_batch_has_no_next_prices():
     texts = ["SELECT MEDIAN(a) FROM t"] * 17
     quote = hartley.price(texts, TINY, rows=50, bits=2)
-    assert {*quote.next_prices} == {(None, None)}
+    assert {*quote.next_prices} == {NextPrices()}
     few = hartley.price(texts[:16], TINY, rows=50, bits=2)
-    assert any(any(prices) for prices in few.next_prices)
+    assert any(prices != NextPrices() for prices in few.next_prices)
 
 
 def test_the_next_prices_start_from_what_is_known(tmp_path):
@@ -409,9 +412,63 @@ def test_the_next_prices_start_from_what_is_known(tmp_path):
         agent.ask("SELECT MEDIAN(a) FROM t", bits=2)
         quote = agent.price("SELECT MEDIAN(a) FROM t", bits=1)
     assert quote.bits == 0
-    below, above = quote.next_prices[0]
-    assert below is None
-    assert above.cells == 5
+    assert quote.next_prices[0].below is None
+    assert quote.next_prices[0].above.cells == 5
+
+
+BY_JOB = "SELECT job, AVG(height) FROM people GROUP BY job"
+
+
+def test_a_hint_quotes_errors_that_a_group_can_have_and_the_option_to_paste():
+    height = "4.585 bits (--bits 4.585) give ±0.0392 in an average group (625 rows or more), "
+    assert f"{height}±0.245 in one of 100" in str(hartley.price(BY_JOB, SAMPLE, rows=5000, bits=5))
+    asked = hartley.price(BY_JOB, SAMPLE, rows=5000, bits=5).next_prices[0].above
+    again = hartley.price(BY_JOB, SAMPLE, rows=5000, bits="5.322")
+    assert (asked.rows, asked.errors) in again.errors_if[0]
+    (some,) = hartley.price(BY_JOB, SAMPLE, rows=5000, bits=5).errors_if
+    (in_average,) = (dict(each.errors) for each in some if each.rows == 625)
+    assert in_average["AVG(height)"] == Fraction("16.5") / 625
+    filtered = hartley.price(
+        f"{BY_JOB[:-12]} WHERE age < 40 GROUP BY job", SAMPLE, rows=5000, bits=5
+    )
+    assert "if 100 rows count, " in str(filtered)
+    assert "average group" not in str(filtered)
+    assert "all 5,000 rows" not in str(filtered)
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_what_an_average_group_cannot_tell_is_not_charged_without_asking(bits):
+    """The wide cell of a group of 1/8 of the rows holds all that the schema allows."""
+    quote = hartley.price(BY_JOB, SAMPLE, rows=5000, bits=bits)
+    desk = PriceDesk(Schema.read(SAMPLE), 5000)
+    (plan,) = desk.plan(BY_JOB, None, bits)
+    steps = {question.step for question in plan.questions if question.statistic is Statistic.SUM}
+    tells = any(step <= 625 * 100 for step in steps)  # sums of 625 heights over 100 cm
+    assert bool(quote.vacuous[0]) is not tells
+
+
+def test_hints_do_not_depend_on_the_data(tmp_path):
+    told = set()
+    for number, value in enumerate((0, 3, 7)):
+        data = {"a": [value] * 40, "g": ["u"] * 40}
+        ledger = tmp_path / f"{number}.db"
+        with hartley.Agent(data, TINY, ledger=ledger, budget=20) as agent:
+            texts = (DIVIDED[0], "SELECT AVG(a) FROM t WHERE a < 4", "SELECT MEDIAN(a) FROM t")
+            told.add(tuple(str(agent.price(text, bits=2)) for text in texts))
+    assert len(told) == 1
+
+
+def test_a_cheaper_price_that_is_almost_as_good_is_named_first():
+    text = "SELECT AVG(income) FROM people"
+    quote = hartley.price(text, SAMPLE, rows=5000, bits=4)
+    near = quote.next_prices[0]
+    certain = dict(hartley.price(text, SAMPLE, rows=5000, bits="3.907").errors[0])
+    assert certain["AVG(income)"] <= Fraction(11, 10) * quote.errors[0][0][1]
+    assert near.as_good_below
+    assert near.sentence().startswith("Cheaper, and almost as good: 3.907 bits (--bits 3.907) give")
+    coarse = hartley.price(text, SAMPLE, rows=5000, bits=3).next_prices[0]
+    assert not coarse.as_good_below
+    assert coarse.sentence().startswith("Next useful prices: 2.808 bits")
 
 
 # --- vacuous ---
@@ -453,19 +510,39 @@ def agent(tmp_path):
 
 MALE = "SELECT MEDIAN(age) FROM people WHERE sex = 'Male'"
 VACUOUS = [
-    (MALE, {}, "1.585 bits give ±25, 2 bits give ±17"),
-    ("SELECT AVG(income) FROM people", {"bits": 1}, "2 bits give ±250 if all 200 rows count"),
+    (MALE, {}, "1.585 bits (--bits 1.585) give ±25; 2 bits (--bits 2) give ±16.5"),
+    (
+        "SELECT AVG(income) FROM people",
+        {"bits": 1},
+        "2 bits (--bits 2) give ±500 if 100 rows count",
+    ),
     ("SELECT BIN(age, 10), COUNT(*) FROM people GROUP BY BIN(age, 10)", {"bits": 3}, "3.46 bits"),
-    ("SELECT AVG(age) FROM people", {"bits": 0}, "1 bit gives ±0.25"),
-    ("SELECT AVG(age) FROM people", {"error": 50}, "1 bit gives ±0.25"),
-    ("SELECT SUM(age) FROM people", {"bits": 0}, "1 bit gives ±50"),
-    ("SELECT COUNT(*) FROM people WHERE age > 9", {"bits": 0}, "1 bit gives the exact number"),
-    ("SELECT VAR_POP(age) FROM people", {"bits": 1}, "1.585 bits give"),
-    ("SELECT STDDEV(income) FROM people", {"bits": 1.6}, "2 bits give"),
+    ("SELECT AVG(age) FROM people", {"bits": 0}, "1 bit (--bits 1) gives ±0.248"),
+    ("SELECT AVG(age) FROM people", {"error": 50}, "1 bit (--bits 1) gives ±0.248"),
+    ("SELECT SUM(age) FROM people", {"bits": 0}, "1 bit (--bits 1) gives ±49.5"),
+    (
+        "SELECT COUNT(*) FROM people WHERE age > 9",
+        {"bits": 0},
+        "1 bit (--bits 1) gives the exact number",
+    ),
+    ("SELECT VAR_POP(age) FROM people", {"bits": 1}, "1.585 bits (--bits 1.585) give"),
+    ("SELECT STDDEV(income) FROM people", {"bits": 1.6}, "2 bits (--bits 2) give"),
     ("SELECT MIN(age), MAX(age) FROM people", {"bits": 0}, "give MIN(age)"),
-    ("SELECT MEDIAN(age) FROM people WHERE age < 30", {"error": 40}, "1.585 bits give ±14"),
-    ("SELECT area, MEDIAN(age) FROM people GROUP BY area", {"bits": 0}, "1 bit gives ±25"),
-    ("SELECT SUM(age), COUNT(income), MAX(age) FROM people", {"bits": 2}, "2.585 bits give"),
+    (
+        "SELECT MEDIAN(age) FROM people WHERE age < 30",
+        {"error": 40},
+        "1.585 bits (--bits 1.585) give ±14",
+    ),
+    (
+        "SELECT area, MEDIAN(age) FROM people GROUP BY area",
+        {"bits": 0},
+        "1 bit (--bits 1) gives ±25",
+    ),
+    (
+        "SELECT SUM(age), COUNT(income), MAX(age) FROM people",
+        {"bits": 2},
+        "2.585 bits (--bits 2.585) give",
+    ),
 ]
 
 
@@ -536,7 +613,7 @@ def test_an_empty_table_and_private_rows_are_judged_by_what_is_public(tmp_path):
                 agent.ask(text, bits=0)
         with pytest.raises(Refused, match="Even the coarsest") as refused:
             agent.ask("SELECT MEDIAN(age) FROM people", bits=0)
-        assert "1.585 bits give ±25" in refused.value.hint
+        assert "1.585 bits (--bits 1.585) give ±25" in refused.value.hint
         assert agent.ask("SELECT MEDIAN(age) FROM people", bits=2).bits <= 2
 
 

@@ -34,10 +34,10 @@ from hartley.service.console.pages import (
     shown_refusal,
 )
 from hartley.service.console.visits import PageRoute, page, see_other, visit_of
-from hartley.service.identity import TokenScope
+from hartley.service.identity import Role, TokenScope
 from hartley.service.own_rows import own_balance
 from hartley.service.replies import ServiceError, as_service_error
-from hartley.text import bits_down, bits_up, decimal_text, number
+from hartley.text import bits_down, bits_up, decimal_text, listed, number
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
@@ -203,17 +203,30 @@ def tables_of(opened: OpenDataset, reply: dict[str, Any]) -> tuple[AnswerTable, 
 
 @ask_router.get("")
 async def home(request: Request) -> Response:
-    """Go to the first page that the visitor has."""
+    """Go to the owner's page, to a dataset with an allowance, or say whom to ask for one."""
     visit = await visit_of(request)
-    frame = await visit.frame("")
-    if frame.pages:
-        return see_other(frame.pages[0].address)
+    if visit.identity.role is not Role.ANALYST:
+        return see_other(f"{PREFIX}/owner")
+    names, account = visit.dataset_names, visit.identity.account
+
+    def work() -> tuple[list[str], list[str]]:
+        hosted = ((name, visit.service.dataset(visit.identity, name)) for name in names)
+        able = [name for name, each in hosted if parse_bits(own_balance(each.own(account)).bits)]
+        accounts = visit.service.accounts.list()
+        return able, [a.name for a in accounts if a.role is Role.OWNER and not a.revoked]
+
+    able, owners = await visit.service.lanes.quick(work)
+    if able:
+        return await priced_page(request, able[0])
+    share = f"a part of the budget of {listed(names)}" if names else "a dataset, and bits to spend"
     return page(
         "message.html",
-        frame,
-        title="No dataset yet",
-        problem="The owner has not granted you a dataset.",
-        hint="ask the owner of the service",
+        await visit.frame(""),
+        title="No allowance yet" if names else "No dataset yet",
+        problem="You may price questions, and spend nothing so far."
+        if names
+        else "The owner has not granted you a dataset.",
+        hint=f"ask {listed(owners, joint='or')}, who can give the account {account} {share}",
         request_id=None,
         back=PREFIX,
         back_words="Look again",

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hartley.exact import bits_at_most
+from hartley.results.quote import USUAL_ROWS
 from hartley.service.console.pages import (
     PREFIX,
     DrawnPrice,
@@ -43,8 +45,6 @@ WORTH_A_ZOOM = 0.5
 """Where the intervals fill less than this share of the range, a zoom is offered."""
 SLACK = 1e-9
 """Both sides are logarithms in doubles; what is refused in the end, the ledger decides exactly."""
-USUAL_ROWS = 100
-"""Where errors depend on a private number of rows, they are shown for so many."""
 MOST_DAYS = 30
 """Of the timeline."""
 
@@ -279,6 +279,9 @@ class PricedQuestion:
     curve: str
     ends: str
     """The largest and the smallest error beside the curve, as SVG."""
+    ticks: tuple[tuple[str, str, str], ...]
+    """Whole numbers of bits that buy a smaller error than fewer: each in words, with its error and
+    the bits to ask for."""
     table: PriceTable
 
     @property
@@ -413,6 +416,11 @@ def priced_question(
     whole = [_finest(useful, bits) for bits in range(1, math.ceil(useful[-1].bits) + 1)]
     points = [point for point in useful if point in {useful[0], useful[-1], chosen, *whole}]
     errors = ShownErrors.of(useful)
+    ticks = [
+        (bits_up(bits), error_words(errors.main(point)), point.wish)
+        for bits, (before, point) in enumerate(pairwise([None, *whole]), 1)
+        if point is not None and point != before
+    ]
     xs = Scale(0.0, max(math.ceil(points[-1].bits), 1.0))
     sizes = [float(errors.main(point)) for point in points]
     spendable = SpendableBits(remaining, may_spend, today)
@@ -433,6 +441,7 @@ def priced_question(
         place,
         draw_curve(drawn, place, errors.label),
         draw_ends(drawn),
+        tuple(ticks),
         _table(useful, errors),
     )
 

@@ -36,7 +36,13 @@ GUESS = re.compile(r"did you mean (?P<guess>'(?:[^']|'')*'|[^?]+)\?")
 """What the agent proposes instead of the refused part."""
 EXAMPLE = re.compile(r"write for example '?(?P<text>SELECT .+?)'?$", re.IGNORECASE)
 LITERAL = re.compile(r"'(?:[^']|'')*'")
-PRICE = re.compile(r"(?<![\d.,])(?P<bits>\d+(?:\.\d+)?) bits? gives? (?P<error>±\S+|the exact)")
+PRICE = re.compile(r"\(--bits (?P<bits>\d+(?:\.\d+)?)\) gives? ")
+"""The prices that a hint proposes."""
+FRAMED_POLICY = (
+    # As for every page, but for the widths and figures of a report, which have their style inside.
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 ROW_HEIGHT = 26
 """Of the picture of one interval, in pixels."""
 THINNEST = 0.7
@@ -107,6 +113,17 @@ def sentence(text: str) -> str:
     """Write a hint as sentences: each begins with a capital, and the last one ends."""
     whole = "? ".join(part[:1].upper() + part[1:] for part in text.split("? "))
     return whole if whole.endswith((".", "?", "!")) else whole + "."
+
+
+def report_parts(text: str) -> tuple[str, str]:
+    """Return the style of a report and what stands in its page, to show both in another page.
+
+    Example:
+        >>> report_parts("<style>p { margin: 0 }</style></head><body><main><p>1</p></main></body>")
+        ('p { margin: 0 }', '<p>1</p>')
+    """
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    return style.strip(), text.partition("<main>")[2].rpartition("</main>")[0].strip()
 
 
 @cache

@@ -18,13 +18,16 @@ from hartley.service.console.ask import ask_router, open_dataset
 from hartley.service.console.cards import budget_view
 from hartley.service.console.owner import owner_router
 from hartley.service.console.pages import (
+    FRAMED_POLICY,
     PREFIX,
     STATIC,
     PageFrame,
     asset,
     exact_bits,
     parse_bits,
+    report_parts,
 )
+from hartley.service.console.roles import roles_router
 from hartley.service.console.visits import (
     COOKIE,
     LoggedOut,
@@ -140,11 +143,6 @@ async def _change_dataset(request: Request, name: str, act: Act) -> Response:
 
 # --- reports for the owner, in the frame of the console ---
 
-FRAMED_POLICY = (
-    # As for every page, but for the widths and figures of a report, which have their style inside.
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 REPORT_HEADERS = {
     # A report alone is a page with its style inside; no script, no form, no other site.
     "Content-Security-Policy": (
@@ -256,17 +254,6 @@ async def report_page(request: Request, kind: str) -> Response:
     return HTMLResponse(text, headers=REPORT_HEADERS)
 
 
-def report_parts(text: str) -> tuple[str, str]:
-    """Return the style of a report and what stands in its page, to show both in another page.
-
-    Example:
-        >>> report_parts("<style>p { margin: 0 }</style></head><body><main><p>1</p></main></body>")
-        ('p { margin: 0 }', '<p>1</p>')
-    """
-    style = text.partition("<style>")[2].partition("</style>")[0]
-    return style.strip(), text.partition("<main>")[2].rpartition("</main>")[0].strip()
-
-
 async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mapping[str, str]) -> str:
     opened = await open_dataset(visit, dataset)
     data = visit.service.settings.datasets[dataset].data
@@ -344,8 +331,8 @@ def _names(text: str) -> list[str]:
 def console_router() -> APIRouter:
     """Return every route of the console, for an application whose state has the service."""
     router = APIRouter(include_in_schema=False)
-    parts = (front, entrance, ask_router, owner_router, dataset_router, report_router, nowhere)
-    for part in parts:
+    owners = owner_router, dataset_router, roles_router, report_router
+    for part in (front, entrance, ask_router, *owners, nowhere):
         router.include_router(part)
     return router
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 COOKIE = "hartley_session"
 LIFETIME = timedelta(hours=12)
 MOST_FIELDS = 60
-"""Of one form."""
+"""Of one form; one of roles has more, since every column has one."""
 OWN_PAGES = {"same-origin", "none"}
 """Where a browser says that a form came from: a page of ours, or the user's own address bar."""
 TITLES = {
@@ -119,21 +119,21 @@ class Visit:
         own = await self.service.lanes.quick(lambda: own_balance(hosted.own(self.identity.account)))
         return purse(own.spent, parse_bits(own.bits))
 
-    async def form(self) -> dict[str, str]:
+    async def form(self, most: int = MOST_FIELDS) -> dict[str, str]:
         """Return the fields of a form that carries the text of the session."""
-        fields = await read_form(self.request)
+        fields = await read_form(self.request, most)
         if not hmac.compare_digest(fields.get("csrf", "").encode(), self.session.csrf.encode()):
             raise forbidden("The form is not of this session", "open the page again")
         return fields
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
     """Return the fields of a form that a page of ours sent; of equal names, the last."""
     if request.headers.get("sec-fetch-site", "none") not in OWN_PAGES:
         raise forbidden("The form comes from another site", "open the page here and send it again")
     body = (await request.body()).decode("utf-8", "replace")
     try:
-        pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=most)
     except ValueError:
         problem = "The form has too many fields"
         raise ServiceError(422, "invalid", problem, hint="open the page again") from None

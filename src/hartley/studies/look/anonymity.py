@@ -971,7 +971,12 @@ def release_chart(
 # --- a release of records, counted again ----------------------------------------------------------
 
 
-def count_again(rows: Any, keys: Sequence[str], confidential: Sequence[str]) -> AnonymityReport:  # noqa: ANN401 - an Arrow table
+def count_again(
+    rows: Any,  # noqa: ANN401 - an Arrow table
+    keys: Sequence[str],
+    confidential: Sequence[str],
+    unit: str | None = None,
+) -> AnonymityReport:
     """Count released rows again: nothing that the method claims is trusted.
 
     The columns that were coarsened or averaged are the keys: an adversary who knows somebody's true
@@ -988,4 +993,5 @@ def count_again(rows: Any, keys: Sequence[str], confidential: Sequence[str]) -> 
         for name in confidential
         if name not in rows.column_names or rows.column(name).null_count < rows.num_rows
     ]
-    return replace(anonymity(rows, keys=keys, confidential=present), table="the release")
+    report = anonymity(rows, keys=keys, confidential=present, unit=unit)
+    return replace(report, table="the release")

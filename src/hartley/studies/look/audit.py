@@ -45,12 +45,11 @@ from hartley.studies.look.verdict import (
     absent_shares,
     levels_of,
     parse_width,
-    share_text,
     verdict_tiles,
     worst,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import conjugate, direction, listed, number, unit_of, value_text
+from hartley.text import conjugate, direction, listed, number, share_text, unit_of, value_text
 
 if TYPE_CHECKING:
     import os
@@ -569,7 +568,9 @@ class AuditReport(Readable):
         chart = Chart(
             "",
             (
-                Panel("", revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)),
+                Panel(
+                    distortion, revealed, curves, marks=(whole,), from_zero=True, size=(7.2, 4.1)
+                ),
                 Panel(distortion, "people (%)", people, from_zero=True, size=(7.2, 2.2)),
             ),
             across=1,
@@ -725,7 +726,7 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
         if named is not None and unit is None:
             repeated = repeated_identifiers(table, named)
     columns = () if secret is ROW else relation.secret_names
-    judge = _Judge(
+    judge = Judge(
         columns,
         relate,
         dict(bins or {}),
@@ -783,7 +784,7 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
 
 
 @dataclass(frozen=True)
-class _Judge:
+class Judge:
     """Judges each secret column, at its strongest level, and all of them together."""
 
     secret: tuple[str, ...]

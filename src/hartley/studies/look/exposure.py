@@ -22,7 +22,7 @@ from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
 from hartley.tables.view import as_texts, clean_column, prepare
 from hartley.tables.writing import write_arrow
-from hartley.text import count_of, percent
+from hartley.text import count_of, share_text
 
 if TYPE_CHECKING:
     import os
@@ -486,7 +486,7 @@ class ReleasedPeople:
         rows = max(self.counts.rows, 1)
         given = (
             f"The other released columns give away {column} for {count_of(people, 'person')} "
-            f"({percent(Fraction(people, rows), round='up', mark='words')})."
+            f"({share_text(Fraction(people, rows))})."
             for column, people in self.given_away.items()
         )
         drawn = (DRAWN,) if self.drawn else ()
@@ -523,7 +523,7 @@ def released_people(
 def _counted(
     out: str | os.PathLike[str], k: int, confidential: Sequence[str], drawn: Sequence[str]
 ) -> ReleasedPeople | None:
-    rows = _as_written(out)
+    rows = as_written(out)
     if any(rows.kind(name) is Kind.NESTED or name in rows.blunt for name in rows.columns):
         return None
     keys = [name for name in rows.columns if name not in confidential]
@@ -545,7 +545,7 @@ def _counted(
     )
 
 
-def _as_written(out: str | os.PathLike[str]) -> Table:
+def as_written(out: str | os.PathLike[str]) -> Table:
     """Open a release; a reader of a CSV file sees texts."""
     path = content_of(out)
     with path.open("rb") as file:

@@ -17,28 +17,29 @@ import numpy as np
 from hartley.engines.table import Kind, run
 from hartley.errors import InputError, TableError, without_password
 from hartley.files import write_whole
+from hartley.kernels.dependence import find_dependences
 from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
 from hartley.ranges.classes import combine_codes
+from hartley.ranges.counting import Pairs, Summary
 from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
-from hartley.schema.roles import ColumnRole, write_roles
+from hartley.schema.roles import NEVER_RELEASED, ColumnRole, Roles
 from hartley.studies.look.exposure import RecordRisks
 from hartley.studies.look.scanned_column import (
-    CODES,
-    CONFIDENTIAL,
-    DATE,
     IDENTIFIER,
-    KEY,
+    KNOWN,
     CodedColumn,
     name_hint,
+    numbers_people,
     scan_column,
 )
 from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
+from hartley.studies.look.verdict import Verdict, worst
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed, percent, plural
+from hartley.text import conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,14 +74,18 @@ class ScanReport(Readable):
     rows: int
     columns: tuple[ScannedColumn, ...]
     keys: tuple[str, ...]
-    """The columns that a draft makes keys."""
+    """The columns by which people are counted: the keys of a draft, and undecided ones."""
     confidential: tuple[str, ...]
-    without_role: tuple[tuple[str, str], ...]
-    """Columns that a draft gives no role, and why."""
+    unit: str | None
+    """The column that seems to say whose row it is, where people have several."""
+    most_rows: int
+    """The most rows of one person."""
     people: ExposureCounts
     """How many people the keys single out, or leave among few."""
-    given_away: dict[str, int]
-    """For each confidential column, the people whose value their keys give away."""
+    verdicts: dict[str, Verdict]
+    """For each confidential column, what the keys tell about it."""
+    dependences: tuple[tuple[str, str, Fraction], ...]
+    """Columns of which the second one follows, or nearly follows, from the first, and how well."""
     uniques: SpecialUniques | None
     """The small combinations of columns that single people out; None if no column could."""
     not_combined: tuple[str, ...]
@@ -92,7 +97,11 @@ class ScanReport(Readable):
     reading: ReadingOptions
     """How a draft reads the table."""
     class_sizes: NDArray[Any]
-    """For every row, how many share its keys."""
+    """For every row, how many people share its keys; with a unit, the fewest of its person."""
+    class_people: NDArray[np.int64]
+    """How many people each class of equal keys has."""
+    persons: NDArray[np.int64] | None = None
+    """Whose each row is; None: one row is one person."""
     source: str | None = None
     """The file as the user named it, for the commands."""
     sources: tuple[str, ...] = ()
@@ -101,21 +110,55 @@ class ScanReport(Readable):
     """The file of the draft, if one was written."""
 
     @property
+    def given_away(self) -> dict[str, int]:
+        """For each confidential column, the people whose value their keys give away."""
+        return {name: verdict.told for name, verdict in self.verdicts.items()}
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The columns that a draft leaves undecided, so that they are not released."""
+        return tuple(column.name for column in self.columns if column.role == "undecided")
+
+    @property
     def headline(self) -> str:
-        """The scan in one sentence."""
-        what = (
-            f"{self.table}: {count_of(self.rows, 'row')} of {count_of(len(self.columns), 'column')}"
-        )
-        if not self.keys:
-            return f"{what}, none of which seems to be a key."
-        return (
-            f"{what}. As it is, {self.people.unique:,} "
-            f"{plural(self.people.unique, 'person')} "
-            f"({percent(self.people.unique, max(self.rows, 1), round='up', mark='words')}) "
-            f"{conjugate(self.people.unique, 'is')} unique by {_few(self.keys)}, and "
-            f"{self.people.among_few:,} {conjugate(self.people.among_few, 'stands')} among fewer "
-            f"than {self.people.k}."
-        )
+        """The scan in a few sentences, the worst about people first."""
+        said = []
+        if self.keys:
+            unique, few = self.people.unique, self.people.among_few
+            share = share_text(Fraction(unique, self.people.rows))
+            alone = f"{count_of(unique, 'person')} ({share}) {conjugate(unique, 'is')}"
+            said.append(
+                f"As it is, {alone if unique else 'nobody is'} unique by {_few(self.keys)}, and "
+                f"{few:,} {conjugate(few, 'stands')} among fewer than {self.people.k}."
+            )
+        if self.verdicts:
+            tells = worst([*self.verdicts.values()])
+            said.insert(0 if tells.told and not few else 1, tells.sentence)
+        columns = count_of(len(self.columns), "column")
+        if self.unit is None:
+            size = f"{count_of(self.rows, 'row')} of {columns}"
+        else:
+            size = (
+                f"{count_of(self.rows, 'row')} of {count_of(self.people.rows, 'person')}; the most "
+                f"rows of one person are {self.most_rows:,}"
+            )
+        none = "" if self.keys else ", and no column seems to be a key"
+        return f"{self.table}: {' '.join([*said, f'{size}{none}.', *self._repeated])}"
+
+    @property
+    def _repeated(self) -> list[str]:
+        """What is said of an identifier that may have to be the unit."""
+        several = [
+            column
+            for column in self.columns
+            if column.what == IDENTIFIER and 1 < column.different < self.rows - column.missing
+        ]
+        if self.unit is not None or not several:
+            return []
+        most = max(several, key=lambda column: column.different)
+        values, rows = count_of(most.different, "value"), count_of(self.rows, "row")
+        role = "give it the role unit if it names people"
+        return [f"{most.name} has {values} in {rows}: {role}."]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -125,35 +168,53 @@ class ScanReport(Readable):
         if hidden:
             verb = "identifies" if len(hidden) == 1 else "identify"
             said.append(f"{_few(hidden)} {verb} people and must not be released.")
-        said += [
-            f"The keys give away {column} for {count_of(people, 'person')} "
-            f"({percent(people, max(self.rows, 1), round='up', mark='words')})."
-            for column, people in self.given_away.items()
-            if people
-        ]
+        if self.unit is None:
+            said.append("One row counts as one person.")
+        else:
+            said.append(f"{self.unit} says whose row it is: people are counted, not rows.")
+        ranked = sorted(self.verdicts.values(), key=lambda tells: tells.exposed, reverse=True)
+        said += [verdict.sentence for verdict in ranked[1:MOST_SAID]]  # the first is the headline's
+        if len(ranked) > MOST_SAID:
+            more = count_of(len(ranked) - MOST_SAID, "more confidential column")
+            said.append(f"The keys tell less about {more}.")
         if self.uniques is not None:
             few, out = count_of(self.uniques.largest, "column"), self.uniques.singled_out
             said.append(
                 f"At most {few} of {len(self.uniques.columns)} "
                 f"{conjugate(self.uniques.largest, 'singles')} out {count_of(out, 'person')} "
-                f"({percent(out, max(self.rows, 1), round='up', mark='words')})."
+                f"({share_text(Fraction(out, self.people.rows))})."
             )
         if self.not_combined:
             said.append(
                 f"{count_of(len(self.not_combined), 'column')} more could single people out, but "
                 "there would be too many combinations; those with most values were looked at."
             )
+        said += self._same
         if self.duplicates:
             said.append(
                 f"{count_of(self.duplicates, 'row')} {conjugate(self.duplicates, 'repeats')} an "
                 "earlier row in every column."
             )
-        if self.without_role:
-            said.append(
-                f"{count_of(len(self.without_role), 'column')} would make too many keys: a draft "
-                "gives them no role, so that they are not released."
-            )
+        if self.undecided:
+            some = count_of(len(self.undecided), "undecided column")
+            said.append(f"A draft does not release {some}: {_few(self.undecided)}.")
         return (*said, CONFIDENTIAL_NOTE)
+
+    @property
+    def _same(self) -> list[str]:
+        """Which columns say the same, and which keys have groups that others name."""
+        exact = {(first, second) for first, second, share in self.dependences if share == 1}
+        keys = {column.name for column in self.columns if column.role == "key"}
+        said = []
+        for first, second in sorted(exact):
+            if (second, first) in exact:
+                if first < second:
+                    said.append(f"{first} and {second} say the same in other words.")
+            elif {first, second} <= keys:
+                said.append(
+                    f"{second} follows from {first}: its groups can be a hierarchy for {first}."
+                )
+        return said[:MOST_SAID]
 
     @property
     def suspicions(self) -> tuple[str, ...]:
@@ -206,26 +267,28 @@ class ScanReport(Readable):
             "there and written confirmed = true at its top:"
         )
 
-    def draft_roles(self) -> str:
-        """Return a draft of the roles as the text of a TOML file, with the reasons as comments."""
-        skipped = {name for name, _ in self.without_role}
-        columns = []
-        for column in self.columns:
-            if column.name in skipped:
-                continue
-            levels = tuple(
-                level if isinstance(level, str) else Fraction(str(level)) for level in column.levels
-            )
-            role = ColumnRole(
+    @property
+    def roles(self) -> Roles:
+        """A draft of the roles: everything refuses it until its owner has confirmed it.
+
+        Look at every column of it; ``report.roles.confirm()`` is a confirmed one.
+        """
+        columns = {
+            column.name: ColumnRole(
                 column.name,
                 column.role,
-                levels,
+                tuple(n if isinstance(n, str) else Fraction(str(n)) for n in column.levels),
                 column.mask,
                 rare=column.rare,
+                why="; ".join((f"{column.what}: {column.why}", *column.suspicions)),
             )
-            why = f"{column.what}: {column.why}"
-            columns.append((role, "; ".join((why, *column.suspicions))))
-        return write_roles(columns, self.reading, without_role=self.without_role)
+            for column in self.columns
+        }
+        return Roles(confirmed=False, columns=columns, reading=self.reading)
+
+    def draft_roles(self) -> str:
+        """Return a draft of the roles as the text of a TOML file, with the reasons as comments."""
+        return self.roles.to_toml()
 
     def write_risks(self, path: str | os.PathLike[str]) -> Path:
         """Write the risk of every record."""
@@ -251,10 +314,13 @@ class ScanReport(Readable):
     @property
     def sizes(self) -> tuple[SizeBand, ...]:
         """How many people share their keys with how many, in bands."""
-        people = np.bincount(self.class_sizes)
-        # A class of n people stands n times among the sizes.
-        sizes = np.repeat(np.arange(people.size), people // np.maximum(np.arange(people.size), 1))
-        return size_bands(sizes)
+        bands = size_bands(self.class_people)
+        if self.persons is None:
+            return bands
+        exposed = self.class_sizes[np.unique(self.persons, return_index=True)[1]]
+        return tuple(
+            replace(b, records=int(((b.low <= exposed) & (exposed <= b.high)).sum())) for b in bands
+        )
 
     def report(self) -> Report:
         """Return the scan in sections; its picture shows how many people are alike."""
@@ -265,7 +331,9 @@ class ScanReport(Readable):
             self.headline,
             (
                 Tile(
-                    f"{unique:,}", f"of {self.rows:,} people are unique by their keys", unique > 0
+                    f"{unique:,}",
+                    f"of {self.people.rows:,} people are unique by their keys",
+                    unique > 0,
                 ),
                 Tile(f"{few:,}", f"stand among fewer than {self.people.k}", few > 0),
                 Tile(
@@ -275,8 +343,7 @@ class ScanReport(Readable):
                 ),
             ),
             tuple(self._sections()),
-            "Counts of people are exact: one row counts as one person. What a column is was "
-            "guessed.",
+            "Counts of people are exact. What a column is was guessed.",
         )
 
     def _sections(self) -> Iterator[Section]:
@@ -347,9 +414,13 @@ class ScanReport(Readable):
             "columns": [column.to_dict() for column in self.columns],
             "keys": list(self.keys),
             "confidential": list(self.confidential),
-            "without_role": [name for name, _ in self.without_role],
+            "undecided": list(self.undecided),
+            "unit": self.unit,
+            "most_rows": self.most_rows,
             "people": self.people.to_dict(),
             "given_away": self.given_away,
+            "verdicts": {name: verdict.to_dict() for name, verdict in self.verdicts.items()},
+            "dependences": [[a, b, str(share)] for a, b, share in self.dependences],
             "uniques": None if self.uniques is None else _summary(self.uniques),
             "not_combined": list(self.not_combined),
             "duplicates": self.duplicates,
@@ -384,10 +455,15 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
 
 
 MOST_KEYS = 8
-"""A draft names no more keys: of the levels of more, little would be left."""
+"""People are counted by no more keys: by many, everybody is alone."""
 MOST_LOOKS = 2_500_000_000
 """Rows times combinations that a scan looks at: 15 columns of a million rows, by four."""
 MOST_COMBINATIONS = 20_000
+SLOWER = 10
+"""A scan looks at so many times fewer where people have several rows."""
+MOST_UNDECIDED = 60
+"""With more undecided columns, nobody looks whether one of them follows from another."""
+MOST_SAID = 5
 
 
 def scan(  # noqa: PLR0913 - each is one choice of the user's
@@ -439,11 +515,16 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     tell = progress or (lambda _what, _share: None)
     reading = _suspected(table, reading.with_marks(null, names))
     opened, coded, rows = _looked_at(table, reading, tell)
+    unit = _name_unit(coded)
+    dependences = _dependences(coded)
+    _judge_dependences(coded, dependences)
     scanned = [column.scanned for column in coded.values()]
-    keys, without_role = _keys(coded)
-    confidential = tuple(c.name for c in scanned if c.what == CONFIDENTIAL)
+    keys = _keys(coded)
+    confidential = tuple(c.name for c in scanned if c.role == "confidential")
+    persons = None if unit is None else _persons(coded[unit])
     classes, sizes = _classes([coded[name] for name in keys], rows)
-    combined, not_combined = _combined(coded, rows, largest)
+    alike, people = _exposure(classes, sizes, persons, k)
+    combined, not_combined = _combined(coded, rows, largest, several=unit is not None)
     uniques = None
     if combined:
         uniques = uniques_of_codes(
@@ -451,6 +532,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
             tuple(combined),
             [coded[name].codes for name in combined],
             largest=largest,
+            persons=persons,
             progress=lambda share: tell("combine", share),
         )
     report = ScanReport(
@@ -459,17 +541,19 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         columns=tuple(scanned),
         keys=keys,
         confidential=confidential,
-        without_role=without_role,
-        people=ExposureCounts.of_classes(sizes, k),
-        given_away={
-            name: _given_away(classes, sizes, coded[name]) for name in confidential if keys
-        },
+        unit=unit,
+        most_rows=1 if persons is None else int(np.bincount(persons).max()),
+        people=people,
+        verdicts=_verdicts(classes, persons, keys, [coded[name] for name in confidential]),
+        dependences=dependences,
         uniques=uniques,
         not_combined=not_combined,
-        duplicates=_duplicates(list(coded.values()), rows, uniques),
+        duplicates=_duplicates(list(coded.values()), rows, uniques if unit is None else None),
         notes=_notes(opened, table),
         reading=_reading(reading, coded),
-        class_sizes=sizes[classes],
+        class_sizes=alike,
+        class_people=sizes if persons is None else _class_people(classes, persons),
+        persons=persons,
         source=_source(table),
         sources=opened.paths,
         draft=None if draft is None else str(draft),
@@ -540,26 +624,89 @@ def _coded_columns(table: Table, tell: Progress) -> tuple[dict[str, CodedColumn]
 # --- what a draft makes of it -------------------------------------------------------------------
 
 
-def _keys(coded: dict[str, CodedColumn]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the columns that become keys, and those that would be too many."""
-    candidates = [c.scanned for c in coded.values() if c.scanned.what in {KEY, DATE, CODES}]
+def _name_unit(coded: dict[str, CodedColumn]) -> str | None:
+    """Give the role of the unit to the column that numbers people who have several rows."""
+    numbered = [
+        column.scanned
+        for column in coded.values()
+        if column.scanned.what == IDENTIFIER
+        and numbers_people(column.scanned.name)
+        and 1 < column.scanned.different < column.codes.size - column.scanned.missing
+    ]
+    if not numbered:
+        return None
+    unit = max(numbered, key=lambda column: column.different)
+    why = f"{unit.why}, so that people have several rows"
+    coded[unit.name] = replace(coded[unit.name], scanned=replace(unit, role="unit", why=why))
+    return unit.name
+
+
+def _dependences(coded: dict[str, CodedColumn]) -> tuple[tuple[str, str, Fraction], ...]:
+    """Return the columns of which one follows, or nearly follows, from another one."""
+    names = list(coded)
+    roles = [coded[name].scanned.role for name in names]
+    # Codes that no row has, as those of missing values, are left out.
+    held = [np.bincount(column.codes, minlength=column.width) > 0 for column in coded.values()]
+    codes = [
+        (np.cumsum(used) - 1)[column.codes]
+        for used, column in zip(held, coded.values(), strict=True)
+    ]
+    few = roles.count("undecided") <= MOST_UNDECIDED
+
+    def looked_at(a: int, b: int) -> bool:
+        said = roles[a] not in NEVER_RELEASED and roles[b] not in {"weight", "household"}
+        return said and (few or {roles[a], roles[b]} != {"undecided"})
+
+    found = find_dependences(codes, looked_at)
+    return tuple((names[a], names[b], share) for a, b, share in found)
+
+
+def _judge_dependences(
+    coded: dict[str, CodedColumn], dependences: Sequence[tuple[str, str, Fraction]]
+) -> None:
+    """Change the roles of columns that say what another one says."""
+
+    def change(name: str, role: str, why: str) -> None:
+        scanned = replace(coded[name].scanned, role=role, why=f"{coded[name].scanned.why}; {why}")
+        coded[name] = replace(coded[name], scanned=scanned)
+
+    exact = {(first, second) for first, second, share in dependences if share == 1}
+    for first, second, _ in dependences:
+        role, told = coded[first].scanned.role, coded[second].scanned.role
+        if told in NEVER_RELEASED and role not in NEVER_RELEASED:
+            change(first, "identifier", f"tells {second}, which identifies people")
+        elif role in {"confidential", "undecided"} and told == "key":
+            change(first, "undecided", f"says the same as {second}, which is a key")
+    names = list(coded)
+    for first, second in sorted(exact, key=lambda pair: names.index(pair[0])):
+        twins = (second, first) in exact and names.index(first) < names.index(second)
+        if twins and coded[first].scanned.role == coded[second].scanned.role == "key":
+            change(second, "undecided", f"says the same as {first}, which is a key")
+
+
+def _keys(coded: dict[str, CodedColumn]) -> tuple[str, ...]:
+    """Return the columns by which people are counted: keys first, and what could be one."""
+    candidates = [c.scanned for c in coded.values() if _could_be_key(c.scanned)]
     # Those whose name says so first, then those that single out most.
     ranked = sorted(
-        candidates, key=lambda c: (name_hint(c.name) != "key", c.what == CODES, -c.different)
+        candidates, key=lambda c: (c.role != "key", name_hint(c.name) != "key", -c.different)
     )
     chosen = {c.name for c in ranked[:MOST_KEYS]}
-    keys = tuple(c.name for c in candidates if c.name in chosen)
-    return keys, tuple((c.name, f"{c.what}: {c.why}") for c in candidates if c.name not in chosen)
+    return tuple(c.name for c in candidates if c.name in chosen)
+
+
+def _could_be_key(column: ScannedColumn) -> bool:
+    return column.role == "key" or (column.role == "undecided" and column.what in KNOWN)
 
 
 def _combined(
-    coded: dict[str, CodedColumn], rows: int, largest: int
+    coded: dict[str, CodedColumn], rows: int, largest: int, *, several: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     """Return the columns to combine, and those for which there would be too many combinations."""
-    known = [name for name, c in coded.items() if c.scanned.what in {KEY, DATE, CODES}]
+    known = [name for name, c in coded.items() if _could_be_key(c.scanned)]
     # A table of amounts alone: somebody may know one of them.
-    candidates = known or [n for n, c in coded.items() if c.scanned.what == CONFIDENTIAL]
-    looks = min(MOST_LOOKS // max(rows, 1), MOST_COMBINATIONS)
+    candidates = known or [n for n, c in coded.items() if c.scanned.role == "confidential"]
+    looks = min(MOST_LOOKS // (SLOWER if several else 1) // max(rows, 1), MOST_COMBINATIONS)
     most = len(candidates)
     while most > 1 and sum(comb(most, size) for size in range(1, largest + 1)) > looks:
         most -= 1
@@ -619,15 +766,57 @@ def _classes(keys: Sequence[CodedColumn], rows: int) -> tuple[NDArray[np.int64],
     return classes, np.bincount(classes)
 
 
-def _given_away(classes: NDArray[np.int64], sizes: NDArray[np.int64], column: CodedColumn) -> int:
-    """Count the people in classes that hold one confidential value alone, missing ones aside."""
-    codes = column.codes.astype(np.int64)
-    present = codes < column.width - 1
-    low = np.full(sizes.size, column.width, np.int64)
-    high = np.full(sizes.size, -1, np.int64)
-    np.minimum.at(low, classes[present], codes[present])
-    np.maximum.at(high, classes[present], codes[present])
-    return int(np.bincount(classes[present], minlength=sizes.size)[low == high].sum())
+def _persons(unit: CodedColumn) -> NDArray[np.int64]:
+    """Return whose each row is; a row without a value is of a person of its own."""
+    persons = unit.codes.astype(np.int64)
+    alone = np.flatnonzero(persons == unit.width - 1)
+    persons[alone] += np.arange(alone.size)
+    return np.unique(persons, return_inverse=True)[1]
+
+
+def _class_people(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the different people of each class."""
+    stays = np.unique(persons * (int(classes.max()) + 1) + classes)
+    return np.bincount(stays % (int(classes.max()) + 1))
+
+
+def _exposure(
+    classes: NDArray[np.int64], sizes: NDArray[np.int64], persons: NDArray[np.int64] | None, k: int
+) -> tuple[NDArray[np.int64], ExposureCounts]:
+    """Return for every row how many people are like its person, and count people by that.
+
+    A person is as exposed as by the most exposed of their rows.
+    """
+    if persons is None:
+        return sizes[classes], ExposureCounts.of_classes(sizes, k)
+    least = np.full(int(persons.max()) + 1, persons.size)
+    np.minimum.at(least, persons, _class_people(classes, persons)[classes])
+    counts = ExposureCounts(least.size, k, int((least == 1).sum()), int((least < k).sum()))
+    return least[persons], counts
+
+
+def _verdicts(
+    classes: NDArray[np.int64],
+    persons: NDArray[np.int64] | None,
+    keys: Sequence[str],
+    columns: Sequence[CodedColumn],
+) -> dict[str, Verdict]:
+    """Return what the keys tell about each confidential column, where it has several values."""
+    verdicts = {}
+    for column in columns if keys else ():
+        secrets = column.codes.astype(np.int64)
+        present = secrets < column.width - 1
+        if column.width < 3:
+            continue
+        named, given, secrets = column.scanned.name, classes[present], secrets[present]
+        if persons is None:
+            given = np.unique(given, return_inverse=True)[1]
+            ones, sizes = np.ones_like(given), (column.width - 1, int(given.max()) + 1)
+            summary = Summary.of_pairs(Pairs.gather(secrets, given, ones, sizes))
+            verdicts[named] = Verdict.of_summary(summary, keys, [named])
+        else:
+            verdicts[named] = Verdict.of_people(persons[present], given, secrets, keys, [named])
+    return verdicts
 
 
 def _duplicates(columns: Sequence[CodedColumn], rows: int, uniques: SpecialUniques | None) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +101,13 @@ class WrittenValues:
             return 0.0
         spaces = np.asarray(pc.count_substring_regex(self._texts, pattern=r"\s+"))
         return float(np.average(spaces + 1, weights=self.counts))
+
+    @property
+    def first_letters(self) -> set[str]:
+        """How its texts begin."""
+        import pyarrow.compute as pc
+
+        return {*pc.unique(pc.utf8_slice_codeunits(self._texts, 0, 1)).to_pylist()}
 
     @property
     def code_length(self) -> int | None:
@@ -349,66 +357,55 @@ def _parsed(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries 
 
 
 # --- column names ---------------------------------------------------------------------------------
-# What the name of a column says about it, in English and German, French and Spanish words.
+# What the name of a column says about it, in English, German, French, Spanish, Italian, Dutch and
+# Polish words.
 
-_WORDS = {
-    "identifier": (
-        "id ids identifier pid uid uuid guid ssn nhs mrn nino passport licence iban account "
-        "acct license email mail phone tel telephone mobile cell fax ip url name surname firstname "
-        "lastname fullname forename nom prenom nombre apellido vorname nachname kennung "
-        "kennziffer aktenzeichen address street strasse adresse direccion rue caseid "
-        "patientid personid recordid rowid ident nif dni siren svnr ahv record"
-    ),
-    "key": (
-        "age alter edad sex gender geschlecht sexe sexo birth birthday birthdate dob born "
-        "geburt geburtsdatum naissance nacimiento year month zip zipcode postcode postal plz "
-        "city town municipality gemeinde ort county region state province district kreis "
-        "canton country land nationality nation citizenship race ethnicity ethnic marital "
-        "married civil familienstand education bildung school degree occupation job "
-        "profession beruf employment employer workclass industry branche children kids kinder "
-        "siblings language sprache birthplace native urban rural area neighbourhood "
-        "neighborhood housing relationship village location lat lon latitude longitude hours "
-        "height groesse grosse"
-    ),
-    "confidential": (
-        "diagnosis diagnose befund krankheit erkrankung disease illness icd icd10 treatment "
-        "therapy therapie drug medication hiv income salary wage wages earnings earn pay "
-        "einkommen gehalt lohn debt tax steuer wealth savings credit balance loan religion "
-        "politics political party "
-        "orientation conviction crime blood chol cholesterol glucose lab symptom cancer "
-        "smoking smoker alcohol drinking weight bmi score grade result test vote benefit "
-        "welfare disability pregnancy pregnant death died expenses expend outcome num"
-    ),
-    "household": "household hh hid hhid hhnr haushalt menage hogar householdid",
-    "weight": "wgt wght fnlwgt pweight pwgt sampweight samplingweight gewicht ponderation wt",
-}
-_HINTS = {word: hint for hint, words in _WORDS.items() for word in words.split()}
-_PEOPLE = {
-    *("customer", "client", "patient", "person", "user", "member", "employee", "subject"),
-    *("respondent", "participant", "citizen", "resident", "kunde", "kundin", "kunden"),
-    *("patienten", "cliente", "paciente", "persona", "personne"),
-}
-_NUMBERS = {"id", "ids", "no", "nr", "nummer", "num", "number", "code", "key", "ref", "numero"}
-_PLACES = {"country", "region", "city", "county", "state", "product", "company", "school", "drug"}
-"""What has a name without being a person."""
-_ORDER = ("household", "weight", "identifier", "confidential", "key")
+_SPELLED = {228: "ae", 246: "oe", 252: "ue", 223: "ss", 322: "l", 196: "Ae", 214: "Oe", 220: "Ue"}
+_LINKS = ("", "s", "n", "en", "er")
+"""What may stand between joined words."""
+_LONG_PART = 5
+"""A known word of so many letters tells what one means that begins or ends with it."""
+_LONG_KEY = 7
+"""Shorter ends of keys are those of other words too: vaccination, estate."""
+
+
+@cache
+def _word_lists() -> dict[str, set[str]]:
+    lists: dict[str, set[str]] = {}
+    file = Path(__file__).parents[1] / "column_words.txt"
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, _, words = line.partition(": ")
+        lists.setdefault(name, set()).update(words.split())
+    return lists
 
 
 def name_hint(name: str) -> str | None:
-    """Return what a name says: identifier, key, confidential, household, weight or nothing.
+    """Return what a name says of a column: a role, "remark", "unclear" or nothing.
 
     Example:
         >>> [name_hint(name) for name in ("patient_id", "BirthDate", "hh_id", "q17", "countryName")]
         ['identifier', 'key', 'household', None, 'key']
+        >>> [name_hint(name) for name in ("Hauptdiagnose", "statetax", "age_at_diagnosis")]
+        ['confidential', 'confidential', 'unclear']
     """
-    words = _words(name)
-    hints = {_HINTS[word] for word in [*words, "".join(words)] if word in _HINTS}
-    weighed = {"weight", "weights"} & {*words} and {"sampling", "sample", "household"} & {*words}
-    if weighed or any("wgt" in word for word in words):
-        hints = {"weight"}
-    if "name" in words and _PLACES & {*words}:
-        hints.discard("identifier")
-    return next((hint for hint in _ORDER if hint in hints), None)
+    parts = _parts(name)
+    said = {meaning for part in parts for meaning in _meanings(part)}
+    if "wgt" in name.lower() or (
+        {"weight", "weights"} & {*parts} and {"sampling", "sample", "household"} & {*parts}
+    ):
+        return "weight"
+    numbered = "id" in parts or "ids" in parts or (parts and "numbered" in _meanings(parts[-1]))
+    named = (numbered or "name" in said) and ("people" in said or "place" not in said)
+    if named or numbers_people(name) == "number":
+        said.add("identifier")
+    if {"confidential", "key"} <= said and "identifier" not in said:
+        return next((role for role in ("household", "weight") if role in said), "unclear")
+    if "time" in said:
+        said.add("key")
+    order = ("household", "weight", "identifier", "confidential", "key", "remark")
+    if "remark" in said and "confidential" not in said:
+        return "remark"
+    return next((role for role in order if role in said), None)
 
 
 def numbers_people(name: str) -> str | None:
@@ -422,19 +419,76 @@ def numbers_people(name: str) -> str | None:
         >>> numbers_people("customer_age") is None
         True
     """
-    # German writes them as one word.
-    split = [re.sub(r"(?<=...)(nummer|nr|id)$", r" \1", word) for word in _words(name)]
-    parts = {*" ".join(split).split()}
-    if not parts & _PEOPLE or parts - _PEOPLE - _NUMBERS:
+    lists, parts = _word_lists(), _parts(name)
+    people = [part for part in parts if "people" in _meanings(part)]
+    others = {*parts} - {*people}
+    if not people or others - lists["number"]:
         return None
-    return "number" if parts & _NUMBERS else "people"
+    return "number" if others else "people"
 
 
-def _words(name: str) -> list[str]:
-    letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
-    plain = letters.encode("ascii", "ignore").decode()
-    split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain)
-    return re.findall(r"[a-z]+\d*|\d+", split.lower())
+def _says(name: str, what: str) -> bool:
+    """Tell whether a list of words holds one of a name's."""
+    return any(what in _meanings(part) for part in _parts(name))
+
+
+def _parts(name: str) -> list[str]:
+    """Return the words of a name; of joined ones those that mean something."""
+    letters = name.translate(_SPELLED)
+    plain = unicodedata.normalize("NFKD", letters).encode("ascii", "ignore").decode()
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
+    return [part for word in words for part in _split(word)]
+
+
+def _meanings(word: str) -> set[str]:
+    """Return the lists that hold a word, or its singular."""
+    for form in (word, word.removesuffix("s")):
+        if held := {name for name, words in _word_lists().items() if form in words}:
+            return held
+    return set()
+
+
+def _split(word: str) -> list[str]:
+    """Split a joined word, and return its last part that has a meaning, with what it numbers."""
+    if _meanings(word):
+        return [word]
+    # Other short endings than that of "kartennr" stand behind people alone: "patientid".
+    found = re.fullmatch(r"(...+?)(nr|id|no)", word)
+    if found and (found[2] == "nr" or "people" in _meanings(found[1])):
+        return [*found.groups()]
+    if joined := _joined(word):
+        told = [part for part in joined if _meanings(part) - {"nothing", "number"}]
+        if "numbered" in _meanings(joined[-1]) or "name" in _meanings(joined[-1]):
+            return joined
+        return told[-1:] or joined[-1:]
+    sizes = range(len(word) - 1, _LONG_PART - 1, -1)
+    ends = [
+        word[-size:]
+        for size in sizes
+        if (meanings := _meanings(word[-size:])) and (size >= _LONG_KEY or "key" not in meanings)
+    ]
+    # What begins like a key may be anything else about it.
+    begins = [
+        word[:size] for size in sizes if _meanings(word[:size]) & {"identifier", "confidential"}
+    ]
+    return (ends or begins or [word])[:1]
+
+
+def _joined(word: str) -> list[str]:
+    """Return the known words of three letters or more that make up a word; none if others do."""
+    for size in range(len(word) - 3, 2, -1):
+        head, rest = word[:size], word[size:]
+        if not _meanings(head):
+            continue
+        for link in _LINKS:
+            tail = rest.removeprefix(link) if rest.startswith(link) else ""
+            if len(tail) < 3:
+                continue
+            if _meanings(tail):
+                return [head, tail]
+            if further := _joined(tail):
+                return [head, *further]
+    return []
 
 
 # --- scanned column -------------------------------------------------------------------------------
@@ -455,13 +509,15 @@ ROLES = {
     FREE_TEXT: "identifier",
     KEY: "key",
     DATE: "key",
-    CODES: "key",
+    CODES: "undecided",
     CONFIDENTIAL: "confidential",
     CONSTANT: "kept",
     WEIGHT: "weight",
     HOUSEHOLD: "household",
 }
 """The role that a draft gives to a column of each kind; free text is never released by a draft."""
+KNOWN = frozenset({KEY, DATE, CODES})
+"""What others may know of somebody."""
 
 NEARLY_ALL = 0.95
 """From this share of different values on, nearly every row has a value of its own."""
@@ -476,13 +532,38 @@ NEARLY_SURE = 0.8
 """The share of values of a form that makes a column one of that form."""
 FEW_NUMBERS = 200
 """Whole numbers with more different values were measured rather than asked."""
+FEW_DECIMALS = 20
 
+_STREET = (
+    r"(?i)^\d+[a-z]?,? .*\b(street|st|road|rd|avenue|ave|lane|ln|drive|dr|rue|boulevard|bd)\b|"
+    r"(str\.?|strasse|stra\x{df}e|gasse|weg|platz|allee|straat|laan|weg) ?\d+ ?[a-z]?$|"
+    r"^(rue|via|viale|piazza|calle|avenida|plaza|ul\.|ulica|aleja) .*\d+ ?[a-z]?$"
+)
 _PATTERNS = {
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$",
     "universal identifiers (UUID)": r"^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
     "bank account numbers (IBAN)": r"^[A-Z]{2}\d{2}[ ]?([A-Z0-9]{4}[ ]?){3,7}[A-Z0-9]{0,4}$",
     "addresses in a network": r"^\d{1,3}(\.\d{1,3}){3}$|^https?://",
     "phone numbers": r"^\+\d[\d ()/-]{6,}$|^\(?0\d{2,5}\)?[ /-]\d[\d -]{4,}$",
+    "numbers of a social insurance": r"^\d{3}-\d{2}-\d{4}$|^756\.\d{4}\.\d{4}\.\d{2}$",
+    "streets with a number": _STREET,
+}
+_SECRET_PATTERNS = {
+    "diagnoses (ICD-10)": r"^[A-TV-Z]\d[0-9AB](\.[0-9A-Z]{1,4}|\d{1,2})?[-+*!]?$",
+    "medicines (ATC)": r"^[A-V]\d\d[A-Z]{2}\d\d$",
+}
+_POSTCODE = r"^[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}$|^\d{4} [A-Z]{2}$|^\d{2}-\d{3}$|^\d{5}-\d{4}$"
+FEW_CODES = 5
+"""Fewer different values have the form of diagnoses or postcodes by chance."""
+
+
+_SAID = {
+    "confidential": (CONFIDENTIAL, "its name suggests something that people keep to themselves"),
+    "key": (KEY, "its name suggests something that others know about a person"),
+    "unclear": (
+        CODES,
+        "its name suggests both what others know and what people keep to themselves",
+    ),
 }
 
 
@@ -579,7 +660,8 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
         name=name,
         what=what,
         why=why,
-        role=ROLES[what],
+        # Where a value is missing, that is something to know.
+        role="undecided" if what == CONSTANT and facts.present < rows else ROLES[what],
         holds=values.holds,
         different=facts.different,
         missing=rows - facts.present,
@@ -600,95 +682,105 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
 
 
 def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind, the surest first
+    values, hint = facts.values, facts.hint
     if not facts.present:
         return CONSTANT, "it has no values"
-    named = _identifier(facts)
-    if named is not None:
-        return IDENTIFIER, named
+    if (found := _judge_by_shape(facts) or _judge_by_person(facts)) is not None:
+        return found
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
-    weighs = facts.hint == "weight" and _fits(facts, "weight")
-    if facts.different == 1 and facts.rows > 1 and not weighs:
+    fits = hint == "weight" and values.numbers.size > 0 and values.low > 0
+    if facts.different == 1 and facts.rows > 1 and not fits:
         return CONSTANT, "every row has the same value"
-    for hint, what in (("household", HOUSEHOLD), ("weight", WEIGHT)):
-        if facts.hint == hint and _fits(facts, hint):
-            return what, f"its name says {hint}"
-    if facts.values.holds == "dates":
-        written = f" written as {facts.values.dates}" if facts.values.dates else ""
+    if fits or (hint == "household" and facts.different < facts.present):
+        return (WEIGHT if fits else HOUSEHOLD), f"its name says {hint}"
+    if (differs := _differs(facts)) is not None:
+        return IDENTIFIER, differs
+    if values.holds == "dates":
+        written = f" written as {values.dates}" if values.dates else ""
         return DATE, f"its values are dates{written}"
-    if _is_prose(facts):
-        return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
-    if facts.hint == "confidential":
-        return CONFIDENTIAL, "its name suggests something that people keep to themselves"
-    if facts.hint == "key":
-        return KEY, "its name suggests something that others know about a person"
+    if hint in _SAID:
+        # The numbers of a few places say nothing, and may be how much people like them.
+        few = values.holds == "whole numbers" and facts.different <= FEW_DECIMALS
+        if not (hint == "key" and few and _says(facts.name, "place")):
+            return _SAID[hint]
     return _judge_by_values(facts)
 
 
-def _judge_by_values(facts: _Facts) -> tuple[str, str]:
-    many = count_of(facts.different, "different value")
-    if facts.values.holds in ("texts", "truth values"):
-        few = facts.different <= min(MOST_CODES, max(2, facts.present // 3))
-        if few:
-            return CODES, f"{many} in {count_of(facts.present, 'row')}"
-        return KEY, f"{many}, of which {facts.once:,} occur once"
-    if facts.different <= 20:
-        return CODES, f"{facts.values.holds} with {many}"
-    if facts.values.holds == "whole numbers" and facts.different <= FEW_NUMBERS:
-        return KEY, f"whole numbers with {many}"
-    return CONFIDENTIAL, f"an amount with {many}, as if measured"
-
-
-def _identifier(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
-    """Say why a column identifies people; None if it does not seem to."""
-    values = facts.values
-    if values.is_text:
-        for what, pattern in _PATTERNS.items():
-            if values.share_matching(pattern) > NEARLY_SURE:
-                return f"its values look like {what}"
-    if values.holds not in {"texts", "whole numbers"} or _is_prose(facts):
-        return None
-    named = facts.hint == "identifier"
-    if facts.nearly_all_differ:
-        differs = facts.share_different
-        if values.holds == "texts" and facts.hint not in {"key", "confidential"}:
-            return differs
-        if named or (facts.hint is None and values.is_numbering(facts.present)):
-            reason = (
-                "its name says so" if named else "they are numbered or have equally many digits"
-            )
-            return f"{differs}, and {reason}"
-    repeated = _repeated_identifier(facts)
-    if repeated is not None:
-        return repeated
-    # An identifier of people with several rows each: many values, but not one for every row.
-    many = facts.different >= max(FEW_ROWS, facts.present // 20)
-    all_differ = facts.present < FEW_ROWS and facts.different == facts.present
-    if named and (many or all_differ or facts.different == 1):
-        return f"its name says so, and it has {count_of(facts.different, 'different value')}"
+def _judge_by_shape(facts: _Facts) -> tuple[str, str] | None:
+    """Judge by the form of the values alone; None if it says nothing."""
+    if facts.values.is_text:
+        for shape, pattern in _PATTERNS.items():
+            if facts.values.share_matching(pattern) > NEARLY_SURE:
+                return IDENTIFIER, f"its values look like {shape}"
+        if (coded := _coded_shape(facts)) is not None:
+            return coded
+    if _is_prose(facts):
+        return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
     return None
 
 
-def _repeated_identifier(facts: _Facts) -> str | None:
-    """Say why a column identifies people though several rows share its values."""
-    values, about = facts.values, numbers_people(facts.name)
-    many = count_of(facts.different, "different value")
-    if about == "number" or (about == "people" and facts.different >= FEW_ROWS):
-        return f"its name numbers people, and it has {many}"
+def _judge_by_person(facts: _Facts) -> tuple[str, str] | None:
+    """Judge by a name that says free text, or who somebody is."""
+    about = numbers_people(facts.name)
+    if facts.hint == "remark" and facts.values.holds == "texts" and facts.different > 1:
+        return FREE_TEXT, "its name says that anything can stand in it"
+    if facts.hint == "identifier" or (about == "people" and facts.different >= FEW_ROWS):
+        said = "says so" if about is None else "numbers people"
+        many = count_of(facts.different, "different value")
+        return IDENTIFIER, f"its name {said}, and it has {many}"
+    return None
+
+
+def _judge_by_values(facts: _Facts) -> tuple[str, str]:
+    many, holds = count_of(facts.different, "different value"), facts.values.holds
+    if holds == "texts" and facts.different > max(2, facts.present // 3):
+        return IDENTIFIER, f"texts with {many} in {count_of(facts.present, 'row')}"
+    if holds == "texts" and facts.different > MOST_CODES:
+        return KEY, f"{many}, of which {facts.once:,} occur once"
+    measured = FEW_DECIMALS if holds == "numbers" else FEW_NUMBERS
+    # Numbers of equally many digits may be those of cards or contracts.
+    coded = holds == "whole numbers" and (facts.values.code_length or 0) >= LONG_CODE
+    if holds in {"numbers", "whole numbers"} and facts.different > measured and not coded:
+        return CONFIDENTIAL, f"an amount with {many}, as if measured"
+    return CODES, f"{holds} with {many}"
+
+
+def _coded_shape(facts: _Facts) -> tuple[str, str] | None:
+    """Say whether values have the form of diagnoses, medicines or postcodes."""
+    values, hint = facts.values, facts.hint
+    if facts.different < FEW_CODES or hint == "identifier" or numbers_people(facts.name):
+        return None
+    # Numbers behind one letter may be those of people: P0001.
+    sure = not facts.nearly_all_differ and len(values.first_letters) > 1
+    if sure or hint in {"confidential", "unclear"}:
+        for shape, pattern in _SECRET_PATTERNS.items():
+            if values.share_matching(pattern) > NEARLY_SURE:
+                return CONFIDENTIAL, f"its values look like {shape}"
+    if values.share_matching(_POSTCODE) > NEARLY_SURE and (
+        _says(facts.name, "postcode") or not facts.nearly_all_differ
+    ):
+        return KEY, "its values look like postcodes"
+    return None
+
+
+def _differs(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
+    """Say why values identify people by how many there are; None if they do not seem to."""
+    values = facts.values
+    if values.holds not in {"texts", "whole numbers"}:
+        return None
+    if facts.nearly_all_differ:
+        if values.holds == "texts" and facts.hint != "key":
+            return facts.share_different
+        if facts.hint is None and values.is_numbering(facts.present):
+            return f"{facts.share_different}, and they are numbered or have equally many digits"
     if facts.hint is not None or facts.present < FEW_ROWS:
         return None
     if (values.code_length or 0) >= LONG_CODE and facts.different >= NEARLY_SURE * facts.present:
-        differs = facts.share_different
-        return f"{differs}, and they are equally long codes"
+        return f"{facts.share_different}, and they are equally long codes"
     complete = values.high - values.low + 1 == facts.different > FEW_NUMBERS
     if values.holds == "whole numbers" and complete and values.low in {0, 1}:
         return f"it numbers something from {values.low:.0f} to {values.high:,.0f} without a gap"
     return None
-
-
-def _fits(facts: _Facts, hint: str) -> bool:
-    if hint == "household":
-        return facts.different < facts.present
-    return facts.values.holds in ("numbers", "whole numbers") and facts.values.low > 0
 
 
 def _is_prose(facts: _Facts) -> bool:
@@ -704,14 +796,14 @@ def _is_prose(facts: _Facts) -> bool:
 def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, tuple[int, ...]]:
     """Return widths or periods, a mask and least sizes of categories, for the draft of a key."""
     values = facts.values
-    if what not in {KEY, DATE, CODES}:
+    if what not in KNOWN:
         return (), None, ()
     if values.holds == "dates":
         return ("month", "quarter", "year"), None, ()
     width = values.code_length
-    if width is not None and (
-        facts.different > 20 or re.search("zip|post|plz", facts.name, re.IGNORECASE)
-    ):
+    postcode = _says(facts.name, "postcode") or values.share_matching(_POSTCODE) > NEARLY_SURE
+    coded = values.holds == "texts" and facts.different > FEW_DECIMALS
+    if width is not None and (postcode or coded):
         return (), min(2, width - 1), ()
     if values.holds in ("numbers", "whole numbers") and facts.different > 10:
         return (

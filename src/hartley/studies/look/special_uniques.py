@@ -15,6 +15,7 @@ from hartley.errors import OptionError
 from hartley.kernels.uniques import (
     FoundUniques,
     minimal_uniques,
+    minimal_uniques_of_people,
     narrow_codes,
     size_of_search,
 )
@@ -22,7 +23,7 @@ from hartley.ranges.classes import encode_column
 from hartley.report import Readable, Report, Section
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
-from hartley.text import conjugate, count_of, listed, percent
+from hartley.text import conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +44,7 @@ class UniqueCombination:
 
     columns: tuple[str, ...]
     records: int
+    """How many: people, where somebody may have several rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
@@ -58,12 +60,14 @@ class SpecialUniques(Readable):
     rows: int
     largest: int
     _found: FoundUniques
+    persons: NDArray[np.int64] | None = None
+    """Whose each row is; None: one row is one person."""
 
     @cached_property
     def combinations(self) -> tuple[UniqueCombination, ...]:
         """The combinations, those of most records first."""
         combinations = [
-            UniqueCombination(self._named(mask), records.size)
+            UniqueCombination(self._named(mask), self._people(records))
             for mask, records in self._found.parts
         ]
         return tuple(sorted(combinations, key=lambda c: (-c.records, len(c.columns), c.columns)))
@@ -86,7 +90,10 @@ class SpecialUniques(Readable):
 
     def singled_out_by(self, size: int) -> int:
         """How many records a combination of at most this many columns singles out."""
-        return int(np.count_nonzero(self._least <= size))
+        return self._people(np.flatnonzero(self._least <= size))
+
+    def _people(self, records: NDArray[Any]) -> int:
+        return int(records.size if self.persons is None else np.unique(self.persons[records]).size)
 
     @cached_property
     def _least(self) -> NDArray[np.uint8]:
@@ -125,7 +132,7 @@ class SpecialUniques(Readable):
         few = self.largest
         return (
             f"{self.singled_out:,} of {count_of(self.rows, 'record')} "
-            f"({percent(Fraction(self.singled_out, self.rows), round='up', mark='words')}) "
+            f"({share_text(Fraction(self.singled_out, self.rows))}) "
             f"{conjugate(self.singled_out, 'is')} singled out by at most "
             f"{count_of(few, 'column')} of {len(self.columns)}."
         )
@@ -215,25 +222,34 @@ def special_uniques(
     return uniques_of_codes(opened.name, names, codes, largest=largest, progress=progress)
 
 
-def uniques_of_codes(
+def uniques_of_codes(  # noqa: PLR0913 - the rows, and what is asked of them
     table: str,
     names: tuple[str, ...],
     codes: Sequence[NDArray[Any]],
     *,
     largest: int = LARGEST,
+    persons: NDArray[np.int64] | None = None,
     progress: Callable[[float], None] = lambda _share: None,
 ) -> SpecialUniques:
-    """Find the special uniques of columns that are integer codes, narrow ones fastest."""
+    """Find the special uniques of columns that are integer codes, narrow ones fastest.
+
+    With the person of every row, a combination singles a person out if all rows of a class are
+    theirs.
+    """
     largest = min(largest, len(names))
     # Columns with many values first: what they single out is left out of all that follows.
     order = sorted(range(len(names)), key=lambda at: -int(codes[at].max(initial=0)))
-    uniques = minimal_uniques([codes[at] for at in order], largest, progress)
+    ordered = [codes[at] for at in order]
+    if persons is None:
+        uniques = minimal_uniques(ordered, largest, progress)
+    else:
+        uniques = minimal_uniques_of_people(ordered, persons, largest, progress)
     parts = [  # the bit of each column at its own place again
         (sum(1 << at for bit, at in enumerate(order) if mask >> bit & 1), records)
         for mask, records in uniques.parts
     ]
     rows = codes[0].size if codes else 0
-    return SpecialUniques(table, names, rows, largest, FoundUniques(parts))
+    return SpecialUniques(table, names, rows, largest, FoundUniques(parts), persons)
 
 
 def _check(names: Sequence[str], largest: int) -> None:

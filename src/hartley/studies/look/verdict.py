@@ -13,7 +13,16 @@ from hartley.exact import parse_number
 from hartley.ranges.counting import Pairs, Summary, sum_by
 from hartley.ranges.distribution import largest_ratio
 from hartley.report import Tile
-from hartley.text import conjugate, count_of, exact_text, exactly, listed, number, percent, times
+from hartley.text import (
+    conjugate,
+    count_of,
+    exact_text,
+    exactly,
+    listed,
+    number,
+    share_text,
+    times,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -590,15 +599,6 @@ def _people(some: int, people: int) -> str:
     if some == people:
         return "all people" if people != 1 else "the only person"
     return f"{some:,} of {count_of(people, 'person')}"
-
-
-def share_text(share: Fraction) -> str:
-    """Write a share of people to the nearest hundredth of a percent; 0 % and 100 % are exact."""
-    if 0 < share < Fraction(1, 10_000):
-        return "under 0.01 %"
-    return (
-        "over 99.99 %" if Fraction(9_999, 10_000) < share < 1 else percent(share, round="nearest")
-    )
 
 
 def _decimal(share: Fraction) -> str:

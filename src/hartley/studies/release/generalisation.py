@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
-from dataclasses import dataclass, replace
+import operator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,9 +25,9 @@ from hartley.ranges.classes import (
     rows_as_counted,
     single_out,
 )
-from hartley.ranges.relation import household_codes
+from hartley.ranges.relation import household_codes, is_missing
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
-from hartley.schema.roles import chosen_columns, open_for
+from hartley.schema.roles import chosen_columns
 from hartley.studies.look.anonymity import (
     count_again,
     few_tile,
@@ -35,7 +37,14 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import ORDER
+from hartley.studies.look.exposure import ORDER, check_unit, open_people
+from hartley.studies.release.disclosure import (
+    Disclosing,
+    Undone,
+    find_undone,
+    telling_columns,
+    verdicts_on,
+)
 from hartley.tables.view import keep_texts, prepare, run
 from hartley.tables.writing import write_arrow
 from hartley.text import conjugate, count_of, plural
@@ -48,10 +57,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
-    from hartley.inputs import Columns, Groups, Lists, Number, Rows
+    from hartley.inputs import Column, Columns, Groups, Lists, Number, Progress, Rows
     from hartley.policies.hierarchy import Hierarchy, Level
     from hartley.schema.roles import Roles, RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.look.verdict import Verdict
 
 
 METHODS = ("full-domain", "mondrian")
@@ -63,7 +73,7 @@ NOTHING_AND_EVERYTHING = (
     "A key loses nothing if its values are released unchanged, and everything if they are "
     "suppressed."
 )
-UNMEASURED = "k-anonymity says nothing about confidential values: measure those as well."
+SORTED = "The rows are sorted by what is released: those of one person need not stand together."
 MOST_NODES = 200_000
 """More combinations of levels than this are refused."""
 
@@ -82,8 +92,19 @@ class KeyPoints:
     """The combination of every record."""
     values: list[list[Any]]
     """The values of every key, by code."""
+    units: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """Every combination with every person who has it; None: a record counts as a person."""
     homes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-    """Every combination with every household that has it; None: records are counted."""
+    """Every combination with every household that has it; None: nobody lives together."""
+
+    def lost(self, large: NDArray[np.bool_]) -> int:
+        """Return how many people lose a record if some combinations alone are released."""
+        if self.units is None:
+            return int(self.counts[~large].sum())
+        members, people = self.units
+        loses = np.zeros(int(people.max()) + 1, bool)
+        loses[people[~large[members]]] = True
+        return int(loses.sum())
 
 
 @dataclass(frozen=True)
@@ -92,7 +113,7 @@ class BestNode:
 
     node: tuple[int, ...]
     large: NDArray[np.bool_]
-    """Which combinations are in classes of k or more records, or households."""
+    """Which combinations are in classes of k or more people, or households."""
     classes: int
     losses: tuple[Fraction, ...]
     """What every key loses, from 0 to 1."""
@@ -123,7 +144,11 @@ class _Losses:
 
 
 def search_lattice(
-    points: KeyPoints, levels: Sequence[Sequence[Level]], k: int, suppressible: int
+    points: KeyPoints,
+    levels: Sequence[Sequence[Level]],
+    k: int,
+    suppressible: int,
+    tell: Progress = lambda _what, _share: None,
 ) -> BestNode:
     """Return the node of the lattice of levels with the least loss, exactly; ties go to the lower.
 
@@ -132,9 +157,9 @@ def search_lattice(
     suppresses too many as well (Samarati 2001; Iyengar 2002) and is not tried. So a node of which
     nothing is known is tried with those above it, by halves (Kohlmayer et al. 2012): the highest
     one that suppresses too many rules out all below it. Costs one grouping of the distinct
-    combinations for each node that is tried. Where households are counted, a class has
-    to hold people of k of them; parts of a class hold no more than the class, so that the same
-    order works.
+    combinations for each node that is tried. Where people with several records are counted, or
+    households, a class has to hold k of them; parts of a class hold no more than the class, so
+    that the same order works.
     """
     shape = [len(of_key) for of_key in levels]
     if math.prod(shape) > MOST_NODES:
@@ -153,9 +178,11 @@ def search_lattice(
     )
     tried = _TriedNodes(points, levels, k, suppressible)
     best: tuple[int, BestNode] | None = None
-    for bound, _, node in nodes:
+    at_most = len(nodes)
+    for decided, (bound, _, node) in enumerate(nodes):
         if best is not None and bound >= best[0]:
             break
+        tell("search", decided / at_most)
         if tried.fails(node, bounds):
             continue
         large, classes = tried.group(node)
@@ -163,7 +190,9 @@ def search_lattice(
         if best is None or sum(lost) < best[0]:
             shares = tuple(Fraction(amount, losses.scale) for amount in lost)
             best = sum(lost), BestNode(node, large, classes, shares)
-    assert best is not None  # one class of all records, or households, is large enough
+            at_most = bisect.bisect_left(nodes, best[0], key=operator.itemgetter(0))
+    assert best is not None  # one class of everybody is large enough
+    tell("search", 1.0)
     return best[1]
 
 
@@ -198,7 +227,7 @@ class _TriedNodes:
             middle = (below + above) // 2
             at = path[middle]
             if self._failed[at] or (
-                not self._fits[at] and self._points.counts[~self.group(at)[0]].sum() > self._most
+                not self._fits[at] and self._points.lost(self.group(at)[0]) > self._most
             ):
                 below = middle
             else:
@@ -235,11 +264,10 @@ def _group(
         distinct, classes = np.unique(classes, return_inverse=True)
         width = distinct.size
     sizes = np.bincount(classes, weights=points.counts, minlength=width)
-    if points.homes is not None:
-        members, homes = points.homes
-        amount = int(homes.max()) + 1
-        together = np.unique(classes[members] * amount + homes)
-        sizes = np.bincount(together // amount, minlength=width)
+    for members, people in filter(None, (points.units, points.homes)):
+        amount = int(people.max()) + 1
+        together = np.unique(classes[members] * amount + people)
+        sizes = np.minimum(sizes, np.bincount(together // amount, minlength=width))
     return sizes[classes] >= k, int((sizes >= k).sum())
 
 
@@ -247,7 +275,7 @@ def _group(
 
 
 @dataclass(frozen=True)
-class AnonymizedTable(Readable):
+class AnonymizedTable(Disclosing, Readable):
     """A k-anonymous table and what it cost."""
 
     table: Any
@@ -274,8 +302,20 @@ class AnonymizedTable(Readable):
     """For every key the average over all records of (values possible - 1) / (all values - 1)."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
+    unit: str | None = None
+    """The column that says whose row it is; None: a row is a person."""
+    counted: Any = field(default=None, repr=False)
+    """The released rows with a number for whose each is, where a column says so."""
+    units: int | None = None
+    """How many people there are, where a column says whose row it is; None: a row is a person."""
+    units_suppressed: int = 0
+    """People who lost a row, where a column says whose row it is."""
     households: int | None = None
-    """How many households there are, where k counts these; None: k counts records."""
+    """How many households there are, where k counts these; None: k counts people."""
+    linked: Mapping[str, int] = field(default_factory=dict)
+    """For confidential columns, the people with a value that several rows have, all theirs."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    undone: tuple[Undone, ...] = ()
 
     @property
     def loss(self) -> Fraction:
@@ -285,12 +325,14 @@ class AnonymizedTable(Readable):
     @property
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo it."""
+        counted = {"people": self.units, "households": self.households}
+        units = " and in ".join(name for name, number in counted.items() if number is not None)
         made = (
-            f"{self.rows - self.suppressed:,} of {self.rows:,} records of {self.name} were made "
+            f"{self.rows - self.suppressed:,} of {self.rows:,} rows of {self.name} were made "
             f"{self.k:,}-anonymous over {', '.join(self.keys)}"
-            + ("." if self.households is None else ", counted in households.")
+            + (f", counted in {units}." if units else ".")
         )
-        return f"{made} {self.singling.warning}".rstrip()
+        return f"{made} {self.told} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -304,6 +346,17 @@ class AnonymizedTable(Readable):
             f"Everybody shares their keys with people of {self.k - 1:,} or more other households, "
             f"of {self.households:,}: a class of one family would give it away."
         )
+        people = self.units is not None and (
+            f"Everybody shares their keys with {self.k - 1:,} or more other people, of "
+            f"{self.units:,}, however many rows each has; {self.units_suppressed:,} "
+            f"{conjugate(self.units_suppressed, 'was')} left out with a row."
+        )
+        linked = (
+            f"{count_of(people, 'person')} can be followed from row to row by {name}: some value "
+            "of it occurs in their rows alone."
+            for name, people in self.linked.items()
+            if people
+        )
         withheld = (
             f"{count_of(self.withheld, 'column')} of the table {conjugate(self.withheld, 'was')} "
             "named as neither key nor kept: not released."
@@ -314,17 +367,18 @@ class AnonymizedTable(Readable):
                 f"The keys lose {float(100 * self.loss):.2f} % of what they could tell; there are "
                 f"{self.classes:,} classes."
             ),
-            *((homes,) if homes else ()),
+            *filter(None, (people, homes)),
+            *linked,
+            *self.judgements,
             *self.singling.sentences,
             *((withheld,) if self.withheld else ()),
-            ORDER,
-            *(() if self.confidential else (UNMEASURED,)),
+            *((ORDER,) if self.units is None and self.households is None else (SORTED,)),
         )
 
     @cached_property
     def checked(self) -> AnonymityReport:
         """The released rows, counted again; kept, for it takes a pass for each column."""
-        return count_again(self.table, self.keys, self.confidential)
+        return count_again(self.counted, self.keys, self.confidential, self.unit)
 
     def report(self) -> Report:
         """Return what was done and what counting again gives; its picture shows the classes."""
@@ -341,8 +395,8 @@ class AnonymizedTable(Readable):
             (
                 Tile(f"{again.k:,}", "records in the smallest class, counted again"),
                 Tile(f"{float(100 * self.loss):.2f} %", "of the keys' detail lost"),
-                Tile(f"{self.suppressed:,}", f"{plural(self.suppressed, 'record')} left out"),
-                few_tile(again.people),
+                Tile(f"{self.suppressed:,}", f"{plural(self.suppressed, 'row')} left out"),
+                *(self.verdict_tiles or (few_tile(again.people),)),
             ),
             (
                 Section(
@@ -384,7 +438,12 @@ class AnonymizedTable(Readable):
             "withheld_columns": self.withheld,
             "singled_out": self.singling.to_dict(),
             "k": self.k,
-            **({} if self.households is None else {"households": self.households}),
+            **{
+                name: getattr(self, name)
+                for name in ("units", "units_suppressed", "households")
+                if getattr(self, name.removesuffix("_suppressed")) is not None
+            },
+            **self.disclosed(),
             "method": self.method,
             "levels": None
             if self.levels is None
@@ -414,7 +473,10 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     hierarchy: Groups | None = None,
     method: Literal["full-domain", "mondrian"] = "full-domain",
     suppress: Number = 0,
+    unit: Column | None = None,
+    allow_dependence: Columns | None = None,
     roles: RolesSource | None = None,
+    progress: Progress | None = None,
 ) -> AnonymizedTable:
     r"""Coarsen the keys of a table until everybody shares them with k - 1 others.
 
@@ -429,15 +491,16 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     held in memory. The search is over distinct key combinations; it stops at the first level
     whose loss, even if nothing had to be left out, exceeds the best one found.
 
-    Where the roles name a household, k counts households: people who live together are found
-    together, so that a class of one family hides nobody. A class then holds people of k or more
-    households, which are k or more records as well; who has no household counts as one.
+    Where a column says whose row it is, k counts people: a class of one person's rows hides nobody.
+    Where the roles name a household, k counts households as well: people who live together are
+    found together. A class then holds k or more of both; who has none counts as one. The rows are
+    then sorted by what is released, and a column that tells whose row it is cannot be released.
 
     Args:
         table: a table, in all forms that ``open_table`` takes, or one already open.
         keys: The columns by which a person could be recognised. In Python, by default the keys of
             the roles.
-        k: The least number of records that share their keys. In Python, of people of different
+        k: The least number of people who share their keys. In Python, of people of different
             households where the roles name a household.
         keep: Columns to release unchanged; columns that are not named are not released. In Python,
             by default those whose role is "kept".
@@ -449,10 +512,14 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
             released unchanged or suppressed. With roles, by default those of the roles.
         method: Give each key one level for everybody (full-domain), or form boxes of similar
             people (mondrian).
-        suppress: The share of records that may be left out. In Python, with the method
-            "full-domain" alone.
+        suppress: The share of people who may lose a row, all rows of a class together. In Python,
+            with the method "full-domain" alone.
+        unit: The column that says whose row it is, if a person may have several; never released.
+            In Python, by default the unit of the roles.
+        allow_dependence: Columns to release unchanged although they tell a key that is coarsened.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier
             is never released.
+        progress: called with the name of the current step and the share of it that is done.
 
     Example:
         >>> people = {"age": [31, 38, 45, 46], "ill": ["a", "b", "a", "b"]}
@@ -463,9 +530,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
-    import pyarrow as pa
-
-    opened, known_roles = open_for(table, roles)
+    opened, known_roles, unit = open_people(table, roles, unit)
     named = chosen_columns(known_roles, keys, "key", what="key")
     hidden = chosen_columns(known_roles, confidential, "confidential", what="")
     unchanged = (*chosen_columns(known_roles, keep, "kept", what=""), *hidden)
@@ -480,46 +545,56 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     ordered = named if method == "mondrian" else levels_of
     plain = [name for name in (*named, *unchanged) if name not in ordered]
     opened = keep_texts(opened, plain, exact=True)
-    homes = _household_columns(known_roles, method)
-    opened.require(homes)
-    wanted = dict.fromkeys((*named, *unchanged, *homes))  # a household may be a key besides
+    homes = () if known_roles is None else known_roles.named("household")
+    units = () if unit is None else (unit,)
+    _check_people(opened, units, homes, (*named, *unchanged), method)
+    wanted = dict.fromkeys((*named, *unchanged, *units, *homes))  # a household may be a key besides
+    tell = progress or (lambda _what, _share: None)
+    tell("read", 0.0)
     rows = rows_as_counted(run(opened, opened.expression.select(*wanted).to_pyarrow))
+    tell("read", 1.0)
     k = int(k)
     if rows.num_rows < k:
         raise OptionError(
             f"k = {k:,} is larger than the {count_of(rows.num_rows, 'row')} of {opened.name}",
             hint="choose a smaller k",
         )
-    points, households = _points(rows, named), None
-    if homes:
-        points, households = _with_households(points, rows, homes, k, opened.name)
-        rows = rows.select([*named, *unchanged])
-    source = _Source(opened.name, len(opened.columns), named, unchanged, hidden, opened.paths)
+    tell("count", 0.0)
+    points = _points(rows, named)
+    people = {
+        noun: _person_codes(rows, columns, noun, k, opened.name)
+        for noun, columns in (("person", units), ("household", homes))
+        if columns
+    }
+    points = replace(
+        points,
+        units=_with_people(points, people.get("person")),
+        homes=_with_people(points, people.get("household")),
+    )
+    tell("count", 1.0)
+    source = _Source(
+        opened.name,
+        len(opened.columns),
+        named,
+        unchanged,
+        hidden,
+        opened.paths,
+        rows,
+        points,
+        people,
+        unit,
+        k,
+        known_roles,
+        allow_dependence,
+        tell,
+    )
     if method == "mondrian":
-        return _release_boxes(source, rows, points, k)
+        return _release_boxes(source)
     levels = [
         key_levels(name, values, levels_of.get(name), opened)
         for name, values in zip(named, points.values, strict=True)
     ]
-    best = search_lattice(points, levels, k, int(share * rows.num_rows))
-    stays = best.large[points.members]
-    chosen = [level[at] for level, at in zip(levels, best.node, strict=True)]
-    released = rows
-    for i, (name, at) in enumerate(zip(named, best.node, strict=True)):
-        if at:
-            codes = chosen[i].groups[points.codes[:, i]][points.members]
-            released = _replace(released, name, chosen[i].labels, codes)
-    return source.release(
-        released.filter(pa.array(stays)),
-        k=k,
-        method=method,
-        levels=tuple((at, len(level) - 1) for at, level in zip(best.node, levels, strict=True)),
-        rows=rows.num_rows,
-        suppressed=int((~stays).sum()),
-        classes=best.classes,
-        losses=best.losses,
-        households=households,
-    )
+    return _release_levels(source, levels, share)
 
 
 @dataclass(frozen=True)
@@ -532,10 +607,27 @@ class _Source:
     kept: tuple[str, ...]
     confidential: tuple[str, ...]
     paths: tuple[str, ...]
+    rows: Any
+    """An Arrow table."""
+    points: KeyPoints
+    people: Mapping[str, NDArray[np.int64]]
+    """The person and the household of each row, where columns say them."""
+    unit: str | None
+    k: int
+    roles: Roles | None
+    allowed: Columns | None
+    """Columns that may tell a key that is coarsened."""
+    tell: Progress
 
-    def release(self, released: Any, **made: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
-        """Return the anonymized table, with the records that its kept columns single out."""
-        return AnonymizedTable(
+    def undone(self, coarsened: Sequence[str]) -> tuple[Undone, ...]:
+        """Return the kept columns that tell a coarsened key; one that is not allowed is refused."""
+        changed = dict.fromkeys(coarsened, "coarsened")
+        return find_undone(self.rows, self.kept, changed, self.allowed)
+
+    def release(self, rows: Any, **fields: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
+        """Return the anonymized table, given its rows with the unit, and what it still tells."""
+        released = rows.select([*self.keys, *self.kept])
+        made = AnonymizedTable(
             table=released,
             name=self.name,
             keys=self.keys,
@@ -543,9 +635,17 @@ class _Source:
             confidential=self.confidential,
             withheld=self.columns - len(self.keys) - len(self.kept),
             singling=single_out(released, self.keys, self.kept, self.confidential),
+            k=self.k,
+            rows=self.rows.num_rows,
             sources=self.paths,
-            **made,
+            unit=self.unit,
+            counted=rows,
+            linked={} if self.unit is None else _linked(rows, self.confidential, self.unit),
+            verdicts=verdicts_on(rows, self.keys, self.confidential, self.unit, self.roles),
+            **fields,
         )
+        self.tell("write", 1.0)
+        return made
 
 
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
@@ -591,6 +691,26 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
     return share
 
 
+def _check_people(
+    table: Table,
+    units: tuple[str, ...],
+    homes: tuple[str, ...],
+    released: Sequence[str],
+    method: str,
+) -> None:
+    """Refuse columns that name nobody, and a method that counts rows where they name somebody."""
+    if (units or homes) and method == "mondrian":
+        says = "whose row it is" if units else "which of them are of one household"
+        raise OptionError(
+            f"Mondrian counts rows, and '{(*units, *homes)[0]}' says {says}",
+            hint="use full-domain, which counts people and households, or give the column the "
+            'role "identifier" to count rows',
+        )
+    for unit in units:
+        check_unit(table, unit, released)
+    table.require(homes)
+
+
 def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Arrow carries no types
     """Find the distinct combinations of keys."""
     encoded = [encode_column(rows.column(name)) for name in keys]
@@ -610,36 +730,46 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
 
 
-def _household_columns(roles: Roles | None, method: str) -> tuple[str, ...]:
-    """Return the columns that say who lives together; only full-domain can count by them."""
-    homes = () if roles is None else roles.named("household")
-    if homes and method == "mondrian":
-        raise OptionError(
-            f"Mondrian counts records, and '{homes[0]}' says which of them are of one household",
-            hint="use full-domain, which counts households, or give the column the role "
-            '"identifier" to count records',
-        )
-    return homes
-
-
-def _with_households(
-    points: KeyPoints,
+def _person_codes(
     rows: Any,  # noqa: ANN401 - Arrow carries no types
     columns: tuple[str, ...],
+    noun: str,
     k: int,
     name: str,
-) -> tuple[KeyPoints, int]:
-    """Return the combinations of keys with the households that have each, and their number."""
-    numbered = household_codes([encode_column(rows.column(column)) for column in columns])
-    homes = np.unique(numbered, return_inverse=True)[1]
-    amount = int(homes.max(initial=-1)) + 1
+) -> NDArray[np.int64]:
+    """Return whose each row is, or of which household, numbered from 0."""
+    encoded = [encode_column(rows.column(column)) for column in columns]
+    codes = np.unique(household_codes(encoded), return_inverse=True)[1]
+    amount = int(codes.max(initial=-1)) + 1
     if amount < k:
         raise OptionError(
-            f"k = {k:,} is larger than the {count_of(amount, 'household')} of {name}",
+            f"k = {k:,} is larger than the {count_of(amount, noun)} of {name}",
             hint="choose a smaller k",
         )
-    together = np.unique(points.members * amount + homes)
-    return replace(points, homes=(together // amount, together % amount)), amount
+    return codes
+
+
+def _with_people(
+    points: KeyPoints, codes: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the combinations of keys with everybody who has each."""
+    if codes is None:
+        return None
+    amount = int(codes.max()) + 1
+    together = np.unique(points.members * amount + codes)
+    return together // amount, together % amount
+
+
+def _linked(rows: Any, columns: Sequence[str], unit: str) -> dict[str, int]:  # noqa: ANN401 - Arrow carries no types
+    """Count for columns the people with a value that several rows have, all of them theirs."""
+    persons, linked = rows.column(unit).to_numpy(), {}
+    for name in columns:
+        codes, values = encode_column(rows.column(name))
+        amount, present = int(persons.max()) + 1, ~is_missing(codes, values)
+        held, times = np.unique((codes * amount + persons)[present], return_counts=True)
+        alone = np.bincount(held // amount)[held // amount] == 1
+        linked[name] = int(np.unique((held % amount)[alone & (times > 1)]).size)
+    return linked
 
 
 def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int64]) -> Any:  # noqa: ANN401 - Arrow carries no types
@@ -651,17 +781,60 @@ def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int6
     return rows.set_column(at, name, texts.take(pa.array(codes)))
 
 
-def _release_boxes(
-    source: _Source,
-    rows: Any,  # noqa: ANN401 - Arrow carries no types
-    points: KeyPoints,
-    k: int,
+def _release_levels(
+    source: _Source, levels: Sequence[Sequence[Level]], share: Fraction
 ) -> AnonymizedTable:
+    import pyarrow as pa
+
+    points, people = source.points, source.people
+    amounts = {noun: int(codes.max()) + 1 for noun, codes in people.items()}
+    everybody = amounts.get("person", source.rows.num_rows)
+    best = search_lattice(points, levels, source.k, int(share * everybody), source.tell)
+    source.tell("write", 0.0)
+    at_levels = [*zip(source.keys, levels, best.node, strict=True)]
+    undone = source.undone([name for name, _, at in at_levels if at])
+    stays = best.large[points.members]
+    released = source.rows.select([*source.keys, *source.kept])
+    for i, (name, of_key, at) in enumerate(at_levels):
+        if at:
+            codes = of_key[at].groups[points.codes[:, i]][points.members]
+            released = _replace(released, name, of_key[at].labels, codes)
+    if source.unit is not None:
+        released = released.append_column(source.unit, pa.array(people["person"]))
+    released = released.filter(pa.array(stays))
+    columns = [*source.keys, *source.kept]
+    if people:
+        order = np.lexsort([encode_column(released.column(name))[0] for name in columns[::-1]])
+        released = released.take(pa.array(order))
+    unit = [] if source.unit is None else [source.unit]
+    for column, tells in telling_columns(released, columns, unit):
+        raise OptionError(
+            f"Column '{column}' is released and tells {tells}, which says whose row it is",
+            hint="leave it out, or coarsen it further",
+        )
+    return source.release(
+        released,
+        method="full-domain",
+        levels=tuple((at, len(of_key) - 1) for _, of_key, at in at_levels),
+        suppressed=int((~stays).sum()),
+        classes=best.classes,
+        losses=best.losses,
+        units=amounts.get("person"),
+        units_suppressed=points.lost(best.large) if unit else 0,
+        households=amounts.get("household"),
+        undone=undone,
+    )
+
+
+def _release_boxes(source: _Source) -> AnonymizedTable:
+    rows, points, k = source.rows, source.points, source.k
+    source.tell("search", 0.0)
     boxes = mondrian_boxes(points.codes, points.counts, k)
     order = np.argsort(boxes, kind="stable")
     starts = np.flatnonzero(np.diff(boxes[order], prepend=-1))
     sizes = np.add.reduceat(points.counts[order], starts)
-    losses = []
+    losses, coarsened = [], []
+    source.tell("search", 1.0)
     for i, key in enumerate(source.keys):
         low = np.minimum.reduceat(points.codes[order, i], starts)
         high = np.maximum.reduceat(points.codes[order, i], starts)
@@ -670,6 +843,7 @@ def _release_boxes(
         losses.append(Fraction(spread, max(len(values) - 1, 1) * rows.num_rows))
         if not spread:
             continue
+        coarsened.append(key)
         spans, which = np.unique(low * len(values) + high, return_inverse=True)
         ends = [(values[n // len(values)], values[n % len(values)]) for n in spans.tolist()]
         labels = [  # a missing value comes last in the order of values
@@ -677,13 +851,13 @@ def _release_boxes(
             for start, end in ends
         ]
         rows = _replace(rows, key, labels, which[boxes][points.members])
+    source.tell("write", 0.0)
     return source.release(
         rows,
-        k=k,
         method="mondrian",
         levels=None,
-        rows=rows.num_rows,
         suppressed=0,
         classes=starts.size,
         losses=tuple(losses),
+        undone=source.undone(coarsened),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +29,7 @@ from hartley.studies.look.anonymity import (
     tried,
 )
 from hartley.studies.look.exposure import ORDER
+from hartley.studies.release.disclosure import Disclosing, Undone, find_undone, verdicts_on
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
@@ -36,15 +37,16 @@ from hartley.text import count_of, few_digits
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from hartley.engines.table import Table
-    from hartley.inputs import Columns, Rows
+    from hartley.inputs import Columns, Progress, Rows
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
+    from hartley.studies.look.verdict import Verdict
 
     Grouping = Callable[[NDArray[np.float64], int], NDArray[np.int32]]
     """From points and k to the group of every point."""
@@ -84,7 +86,7 @@ class ColumnLoss:
 
 
 @dataclass(frozen=True, eq=False)
-class Microaggregation(Readable):
+class Microaggregation(Disclosing, Readable):
     """Groups of k to 2k - 1 similar records, each released as its average."""
 
     method: str
@@ -111,6 +113,8 @@ class Microaggregation(Readable):
     """How many records the columns that are kept single out."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    undone: tuple[Undone, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -146,7 +150,7 @@ class Microaggregation(Readable):
             f"{low:,}{f' to {high:,}' if low < high else ''}, which loses "
             f"{100 * self.information_loss:.2f} % of the variation."
         )
-        return f"{made} {self.singling.warning}".rstrip()
+        return f"{made} {self.told} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -176,7 +180,7 @@ class Microaggregation(Readable):
                 f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
                 *self.singling.sentences,
             )
-        return (*sentences, ORDER)
+        return (*sentences, *self.judgements, ORDER)
 
     @cached_property
     def checked(self) -> AnonymityReport:
@@ -211,7 +215,7 @@ class Microaggregation(Readable):
             (
                 Tile(f"{100 * self.information_loss:.2f} %", "of the variation lost (SSE / SST)"),
                 Tile(f"{sum(band.classes for band in bands):,}", f"groups of {sizes} records"),
-                few_tile(again.people),
+                *(self.verdict_tiles or (few_tile(again.people),)),
                 Tile(
                     f"{self.unchanged:,}", "records in groups of equal records", self.unchanged > 0
                 ),
@@ -266,6 +270,7 @@ class Microaggregation(Readable):
             "losses": [asdict(loss) for loss in self.losses],
             "unchanged": self.unchanged,
             "singled_out": self.singling.to_dict(),
+            **self.disclosed(),
             "check": self.checked.to_dict(),
         }
 
@@ -618,7 +623,10 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
     method: Literal["mdav", "mu-approx", "univariate"] = "mdav",
     raw: bool = False,
     keep: Columns | None = None,
+    confidential: Columns | None = None,
+    allow_dependence: Columns | None = None,
     roles: RolesSource | None = None,
+    progress: Progress | None = None,
 ) -> Microaggregation:
     """Replace the records of a table by averages of groups of at least k similar ones.
 
@@ -631,9 +639,13 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
             function of its own too, which says how it works.
         raw: Measure distances in the columns' own units, without standardising them.
         keep: Columns to release unchanged; columns that are not named are not released. In Python,
-            with roles by default the confidential columns and those whose role is "kept".
+            with roles by default those whose role is "kept".
+        confidential: Columns to release unchanged although they are sensitive; a verdict says what
+            the averages tell about each. In Python, by default those of the roles.
+        allow_dependence: Columns to release unchanged although they tell a column that is averaged.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. An identifier
             is never released.
+        progress: called with the name of the current step and the share of it that is done.
 
     Example:
         >>> averages = microaggregate({"age": [20, 61, 22, 65, 63]}, 2, method="univariate")
@@ -644,23 +656,45 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
         raise OptionError(
             f"The method '{method}' is unknown", hint=f"choose one of {', '.join(METHODS)}"
         )
+    if raw and method == "univariate":
+        raise OptionError(
+            "Units make no difference to the univariate optimum",
+            hint="leave out raw (--raw)",
+        )
+    known_roles = None
+    hidden = () if confidential is None else names_of(confidential)
+    unchanged = () if keep is None else names_of(keep)
     if roles is not None:
         table, known_roles = open_with_roles(table, roles)
         named = chosen_columns(known_roles, columns, "key", what="key")
-        keep = chosen_columns(known_roles, keep, "confidential", "kept", what="")
+        hidden = chosen_columns(known_roles, confidential, "confidential", what="")
+        kept = chosen_columns(known_roles, keep, "kept", what="")
+        unchanged = tuple(name for name in kept if name not in hidden)
         opened = table
+        for unit in known_roles.named("unit"):
+            raise OptionError(
+                f"Averages are over groups of rows, and '{unit}' says whose row it is",
+                hint="use anonymize, which counts people, or give the column the role "
+                '"identifier" to count rows',
+            )
         columns = [n for n in named if columns is not None or opened.kind(n).numeric]
         if not columns:
             raise OptionError(
                 f"No key of {known_roles.file} holds numbers to average",
                 hint="name numeric columns, or use anonymize for keys that are texts",
             )
-    keep = () if keep is None else keep
-    if method != "univariate":
-        return METHODS[method](table, k, columns, standardise=not raw, keep=keep)
-    if raw:
-        raise OptionError(
-            "Units make no difference to the univariate optimum",
-            hint="leave out raw (--raw)",
-        )
-    return METHODS[method](table, k, columns, keep=keep)
+    tell = progress or (lambda _what, _share: None)
+    tell("group", 0.0)
+    form: dict[str, Any] = {} if method == "univariate" else {"standardise": not raw}
+    made = METHODS[method](table, k, columns, keep=(*unchanged, *hidden), **form)
+    tell("group", 1.0)
+    tell("judge", 0.0)
+    made = replace(
+        made,
+        verdicts=verdicts_on(made.released, made.columns, hidden, roles=known_roles),
+        undone=find_undone(
+            table, made.kept, dict.fromkeys(made.columns, "averaged"), allow_dependence
+        ),
+    )
+    tell("judge", 1.0)
+    return made

@@ -7,7 +7,8 @@ import io
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,6 +47,8 @@ from hartley.report import (
     Tile,
 )
 from hartley.schema.roles import chosen_columns, open_with_roles
+from hartley.studies.look.verdict import CERTAINTIES, CERTAINTY, Verdict, worst
+from hartley.studies.release.disclosure import Disclosing, verdicts_on
 from hartley.studies.release.release import as_matrices_say, release_drawn
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
@@ -54,7 +57,7 @@ from hartley.tables.writing import output_format, refuse_overwriting
 from hartley.text import conjugate, count_of, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -77,6 +80,7 @@ if TYPE_CHECKING:
     from hartley.ranges.classes import Singling
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.exposure import ReleasedPeople
+    from hartley.studies.release.disclosure import Undone
     from hartley.studies.release.release import ReleaseReport
 
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
@@ -290,6 +294,11 @@ def joint_frequencies(
     """
     if confidential is None:
         return None
+    joint = _joint_counts(table, pram, confidential)
+    return np.asarray(joint / joint.sum())
+
+
+def _joint_counts(table: Table, pram: Pram, confidential: str | Sequence[str]) -> NDArray[np.int64]:
     relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
     pairs = relation.pairs()
     known = {value: place for place, value in enumerate(pram.values)}
@@ -298,7 +307,7 @@ def joint_frequencies(
         raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return np.asarray(joint / joint.sum())
+    return joint
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -516,7 +525,7 @@ class PerturbedColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class PramReport(Readable):
+class PramReport(Disclosing, Readable):
     """What a random perturbation wrote, in numbers and in plain sentences."""
 
     release: ReleaseReport
@@ -531,6 +540,9 @@ class PramReport(Readable):
     """What was promised, where a certificate was written."""
     reconstructions: tuple[ReconstructedRelease, ...] = ()
     """What replacing released values by estimates did, a rule each, where that was wanted."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """For each confidential column the worst that one rule, or the kept columns, tell of it."""
+    undone: tuple[Undone, ...] = ()
 
     @property
     def people(self) -> ReleasedPeople | None:
@@ -541,8 +553,8 @@ class PramReport(Readable):
     def headline(self) -> str:
         """The release in one sentence, and a warning if kept columns undo the perturbation."""
         titles = " and ".join(column.title for column in self.columns)
-        made = f"{self.release.headline[:-1]}, {titles} perturbed at random."
-        return f"{made} {self.singling.warning}".rstrip()
+        made = f"{self.release.made[:-1]}, {titles} perturbed at random."
+        return f"{made} {self.told} {self.singling.warning}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -578,6 +590,7 @@ class PramReport(Readable):
             f"Random perturbation of {self.release.table}",
             self.headline,
             (
+                *self.verdict_tiles,
                 Tile(f"{self.release.rows:,}", "rows released"),
                 *(
                     Tile(
@@ -609,6 +622,7 @@ class PramReport(Readable):
             "people": None if self.people is None else self.people.to_dict(),
             "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
+            **self.disclosed(),
             **({} if self.certificate is None else {"promise": self.certificate.to_dict()}),
         }
 
@@ -637,6 +651,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
     notes: PythonOnly[Sequence[str]] = (),
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
+    allow_dependence: Columns | None = None,
     roles: RolesSource | None = None,
     few: Few | None = FEW,
 ) -> PramReport:
@@ -683,6 +698,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         progress: called with the name of the current step and the share of it that is done.
         spreadsheet_safe: Put a single quote before texts in a CSV file that a spreadsheet would run
             as a formula.
+        allow_dependence: Columns to release unchanged although they tell one that is perturbed.
         roles: the confirmed roles of the columns: ``Roles``, a dict or a TOML file. Without rules
             and columns, the keys that hold no numbers are perturbed; an identifier is never
             released.
@@ -696,8 +712,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     out = f"{folder}/out.parquet"
         ...     report = pram(people, out=out, columns="sex", retain="0.9", keep="age", seed=1)
-        >>> report.headline[-24:]
-        'sex perturbed at random.'
+        >>> "sex perturbed at random." in report.headline
+        True
         >>> column = report.columns[0]
         >>> column.changed, [round(share, 2) for share in column.estimate.shares.tolist()]
         (114, [0.51, 0.49])
@@ -772,6 +788,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
             few=few,
+            allow_dependence=allow_dependence,
         )
         if policy_out is not None:
             made.save(policy_out)
@@ -832,6 +849,7 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
     progress: Progress | None,
     spreadsheet_safe: bool,
     few: int | None,
+    allow_dependence: str | Sequence[str] | None,
 ) -> PramReport:
     """Draw and write the rows, and compute how much they tell."""
     draw = TableDraw(policy.prams, seed=seed)
@@ -845,7 +863,9 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         spreadsheet_safe=spreadsheet_safe,
         few=few,
         confidential=about,
+        allow_dependence=allow_dependence,
     )
+    released = replace(released, verdicts=_verdicts(table, policy, draw, about))
     columns = tuple(
         _perturbed(draw, place, pram_leakage(rule, joint, about=about))
         for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
@@ -859,6 +879,85 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         seeded=seed is not None,
         notes=tuple(note for note in (*notes, left_out) if note),
         singling=single_out(table, (), free),
+        verdicts=released.verdicts,
+        undone=released.undone,
+    )
+
+
+def _verdicts(
+    table: Table, policy: PolicyDocument, draw: TableDraw, about: tuple[str, ...]
+) -> dict[str, Verdict]:
+    """Return for each confidential column the worst that a rule or the kept columns tell of it."""
+    kept = [column.name for column in policy.columns if column.is_kept]
+    keys = [name for name in kept if name not in about]
+    known = verdicts_on(table, keys, about) if keys else {}
+    return {
+        name: worst(
+            [
+                *([known[name]] if name in known else []),
+                *(
+                    _judge_rule(rule, _joint_counts(table, rule, name), after.tolist(), name)
+                    for rule, after in zip(policy.prams, draw.after, strict=True)
+                ),
+            ]
+        )
+        for name in about
+    }
+
+
+def _judge_rule(
+    pram: Pram, joint: NDArray[np.int64], after: Sequence[int], confidential: str
+) -> Verdict:
+    """Return what one drawn value tells: the table gives the prior, the matrix the posterior.
+
+    The people of a class are those who were released with its value.
+    """
+    totals = joint.sum(axis=1).tolist()
+    usual = [Fraction(total, sum(totals)) for total in totals]
+    # In halves of 31 bits, of which a machine word holds the sum over all rows.
+    low, high = (joint @ half for half in divmod(pram.matrix.parts, 2**31)[::-1])
+    drawn = (low + high.astype(object) * 2**31).T.tolist()
+    sizes, classes = zip(
+        *(
+            (people, [(Fraction(m, sum(mass)), q) for m, q in zip(mass, usual, strict=True)])
+            for people, mass in zip(after, drawn, strict=True)
+            if people and any(mass)
+        ),
+        strict=True,
+    )
+    told = [len(usual) > 1 and any(p == 1 for p, _ in each) for each in classes]
+
+    def count(holds: Iterable[bool]) -> int:
+        return sum(itertools.compress(sizes, holds))
+
+    known = {
+        c: count(
+            sure or any(p >= c > q for p, q in each)
+            for sure, each in zip(told, classes, strict=True)
+        )
+        for c in CERTAINTIES
+    }
+    likeliest = [max(each) for each in classes]
+    return Verdict(
+        released=pram.columns,
+        secret=(confidential,),
+        people=sum(after),
+        groups=len(classes),
+        values=len(usual),
+        told=count(told),
+        told_alone=count(sure and n == 1 for sure, n in zip(told, sizes, strict=True)),
+        told_uncommon=count(
+            sure and q < max(usual) for sure, (_, q) in zip(told, likeliest, strict=True)
+        ),
+        known=known,
+        certainty=CERTAINTY if known[CERTAINTY] or not known[CERTAINTIES[-1]] else CERTAINTIES[-1],
+        ruled_out=count(not all(p for p, _ in each) for each in classes),
+        left=min(sum(p > 0 for p, _ in each) for each in classes),
+        guess_right=Fraction(sum(map(max, drawn)), sum(totals) * pram.matrix.whole),
+        guess_right_before=max(usual),
+        largest_share=max(p for p, _ in likeliest),
+        gain=max(p / q for each in classes for p, q in each),
+        shift=max(sum(abs(p - q) for p, q in each) for each in classes) / 2,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.boxes.enclosure import range_bounds
 from hartley.boxes.intervals import float_above, float_below
+from hartley.engines.table import names_of
 from hartley.errors import ColumnError, InputError, OptionError
 from hartley.files import check_files, write_all_or_none
 from hartley.guarantees.verify import conditions_of
@@ -22,7 +23,8 @@ from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
 from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import Readable, Report, Section
-from hartley.studies.look.exposure import ORDER, ReleasedPeople, released_people
+from hartley.studies.look.exposure import ORDER, ReleasedPeople, as_written, released_people
+from hartley.studies.release.disclosure import Disclosing, Undone, find_undone, verdicts_on
 from hartley.tables.column_map import apply_map
 from hartley.tables.counts import exact_totals
 from hartley.tables.opening import open_table
@@ -37,14 +39,15 @@ from hartley.tables.writing import output_format, refuse_overwriting, write_reco
 from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
-    from hartley.inputs import Few, OutputFile, PolicyFile, Progress, PythonOnly, Rows
+    from hartley.inputs import Columns, Few, OutputFile, PolicyFile, Progress, PythonOnly, Rows
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
+    from hartley.studies.look.verdict import Verdict
     from hartley.tables.column_map import ColumnCounts, MapCounts
 
 
@@ -190,7 +193,7 @@ class ReleasedColumn:
 
 
 @dataclass(frozen=True)
-class ReleaseReport(Readable):
+class ReleaseReport(Disclosing, Readable):
     """What a release wrote, in numbers and in plain sentences."""
 
     table: str
@@ -205,9 +208,19 @@ class ReleaseReport(Readable):
     """Whom the released rows single out or leave among few; None for an answer."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    undone: tuple[Undone, ...] = ()
 
     @property
     def headline(self) -> str:
+        """The release in one sentence, and the worst that it tells about people."""
+        counts = None if self.people is None else self.people.counts
+        few = counts.sentence if counts is not None and counts.among_few else ""
+        told = "" if self.is_answer else self.told
+        return " ".join(filter(None, (self.made, few, told)))
+
+    @property
+    def made(self) -> str:
         """The release in one sentence."""
         if self.is_answer:
             answers = [f"{column.of} over {column.people:,} people" for column in self.columns]
@@ -244,7 +257,7 @@ class ReleaseReport(Readable):
         else:
             note = ORDER
         people = () if self.people is None else self.people.sentences
-        return (*errors, *handled, *rest, *people, note)
+        return (*errors, *handled, *rest, *people, *self.judgements, note)
 
     @property
     def is_answer(self) -> bool:
@@ -254,12 +267,13 @@ class ReleaseReport(Readable):
     def report(self) -> Report:
         """Return the release in sections: what a reader should know of it."""
         told = Section("What was released", points=self.sentences)
-        return Report(f"Release of {self.table}", self.headline, (), (told,))
+        return Report(f"Release of {self.table}", self.headline, self.verdict_tiles, (told,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
         head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
-        content = asdict(replace(self, certificate=None)) | {"withheld": list(self.withheld)}
+        content = asdict(replace(self, certificate=None, verdicts={}))
+        content |= {"withheld": list(self.withheld), **self.disclosed()}
         content["columns"] = [
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
@@ -282,6 +296,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     progress: Progress | None = None,
     spreadsheet_safe: bool = False,
     few: Few | None = FEW,
+    confidential: Columns | None = None,
+    allow_dependence: Columns | None = None,
 ) -> ReleaseReport:
     r"""Write a table as a policy releases it: only the columns that it names, whole or not at all.
 
@@ -310,6 +326,9 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         few: Count the people in groups of fewer than this many with the same values. In Python,
             they are counted in the file that was written, which is read once more; None counts
             nobody.
+        confidential: Released columns that nobody should learn; a verdict says what the others
+            tell about each.
+        allow_dependence: Columns to release unchanged although they tell one that is coarsened.
 
     Example:
         >>> import tempfile
@@ -319,7 +338,7 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         >>> people = {"age": [17, 30, 120], "name": ["Ann", "Ben", "Cem"]}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     report = release(people, ages, Path(folder, "ages.parquet"))
-        >>> print(report.headline)
+        >>> print(report.made)
         3 rows of the dict with 1 column were released to ages.parquet.
         >>> print(*report.sentences[:3], sep="\n")
         age is released within 5 of its value, for values in its declared range.
@@ -336,6 +355,8 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
     draw = TableDraw(document.prams, seed=seed) if document.prams else None
+    hidden = () if confidential is None else names_of(confidential)
+    keys = _keys_beside(document, hidden)
     with write_all_or_none():
         report = release_drawn(
             opened,
@@ -346,10 +367,50 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
             few=few,
+            confidential=hidden,
+            allow_dependence=allow_dependence,
         )
+        verdicts = verdicts_on(as_written(out), keys, hidden) if hidden else {}
         if certificate is not None and promised is not None:
             promised.save(certificate)
-    return replace(report, certificate=promised)
+    return replace(report, certificate=promised, verdicts=verdicts)
+
+
+def _keys_beside(document: PolicyDocument, confidential: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns by which people are looked for: all but the confidential ones."""
+    released = [name for column in document.columns for name in column.columns]
+    for name in confidential:
+        if name not in released or document.aggregates:
+            raise OptionError(
+                f"The policy releases no confidential column '{name}' of every row",
+                hint="leave it out; hartley audit measures what other columns tell about it",
+            )
+    keys = tuple(name for name in released if name not in confidential)
+    if not keys:
+        raise OptionError(
+            "Every released column is confidential, so that nothing tells about them",
+            hint="leave one out of the confidential columns",
+        )
+    return keys
+
+
+def _undone(
+    table: Table,
+    document: PolicyDocument,
+    allowed: str | Sequence[str] | None,
+) -> tuple[Undone, ...]:
+    """Return the columns, released as they are, that tell what others change."""
+    if document.aggregates:
+        return ()
+    as_it_is = [column for column in document.columns if column.is_kept or column.error == 0]
+    kept = [name for column in as_it_is for name in column.columns]
+    changed = {
+        name: "perturbed" if column.is_random else "coarsened"
+        for column in document.columns
+        if column not in as_it_is
+        for name in _read_by(column)
+    }
+    return find_undone(table, kept, changed, allowed)
 
 
 def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
@@ -375,6 +436,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     spreadsheet_safe: bool = False,
     few: int | None = None,
     confidential: Sequence[str] = (),
+    allow_dependence: str | Sequence[str] | None = None,
 ) -> ReleaseReport:
     """Write an open table by a policy; ``draw`` counts the values before and after the draw."""
     output_format(out, spreadsheet_safe=spreadsheet_safe)  # before the rows are counted
@@ -382,6 +444,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
     people: ReleasedPeople | None = None
+    undone = _undone(opened, document, allow_dependence)
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
@@ -426,6 +489,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
             people = released_people(out, few, confidential=confidential, drawn=drawn)
+    read = {name for column in document.columns for name in _read_by(column)}
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -433,8 +497,9 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         rows=rows,
         strict=strict,
         columns=columns,
-        withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
+        withheld=tuple(name for name in opened.columns if name not in read),
         people=people,
+        undone=undone,
     )
 
 
@@ -506,16 +571,12 @@ def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
     return as_texts(table, texts) if texts else table
 
 
-def _read_columns(document: PolicyDocument) -> set[str]:
-    """Return the columns of a table that a policy reads."""
-    names: set[str] = set()
-    for column in document.columns:
-        query = column.query
-        if query is None:
-            names.update(column.columns)
-        else:
-            names |= {query.column} if isinstance(query, Aggregate) else set(query.names)
-    return names
+def _read_by(column: ColumnPolicy) -> tuple[str, ...]:
+    """Return the columns of a table that one of a policy reads."""
+    query = column.query
+    if query is None:
+        return column.columns
+    return (query.column,) if isinstance(query, Aggregate) else tuple(query.names)
 
 
 def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:

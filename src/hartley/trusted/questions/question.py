@@ -129,6 +129,9 @@ class Selection:
     items: tuple[Item, ...]
     questions: tuple[Question, ...]
     """The questions, with the finest steps unless other steps were set."""
+    average: int | None = None
+    """How many rows a group that is not empty has on average, at least; None if rows may be left
+    out, or their number is private."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -687,7 +690,10 @@ def _resolved(statement: Statement, schema: Schema, rows: int) -> Selection:
         plan.add(number, conjoin(conditions, schema.columns), wanted)
         groups.append(tuple(key for key, _ in group))
     collected = tuple(plan.items), tuple(plan.places)
-    return Selection(statement.text, schema.name, keys, tuple(groups), *collected)
+    used = {name for _, _, want in wanted for name in want.present}
+    all_count = where is None and all(present(schema.columns[name]) == EVERY for name in used)
+    average = max(rows // len(groups), 1) if all_count and schema.rows == "public" else None
+    return Selection(statement.text, schema.name, keys, tuple(groups), *collected, average)
 
 
 def _groupings(scope: Scope) -> list[Grouping]:

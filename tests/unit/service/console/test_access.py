@@ -7,6 +7,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("console")]
 
 OWNER_PAGES = ["/owner", "/owner/accounts/owner", "/owner/datasets/people", "/reports"]
+OWNER_PAGES += ["/owner/datasets/people/roles"]
 OWNER_PAGES += ["/reports/audit?dataset=people", "/reports/audit/page?dataset=people"]
 
 PAGES = ["", "/d/people/ask", "/d/people/budget", "/d/people/history", *OWNER_PAGES]
@@ -22,6 +23,9 @@ OWNER_FORMS = [
     "/owner/tokens/0000000000000000/revoke",
     "/owner/datasets/people/budget",
     "/owner/datasets/people/versions",
+    "/owner/datasets/people/roles",
+    "/owner/datasets/people/release",
+    "/owner/datasets/people/release.csv",
 ]
 
 
@@ -30,6 +34,33 @@ def test_every_page_needs_a_session(house):
         window = house.window()
         assert window.get(path).url.path == "/console/login", path
         assert "people" not in window.reply.text
+
+
+def test_everybody_lands_where_their_work_is(house):
+    accounts, ledger = house.service.accounts, house.service.ledger
+    owner = house.window(house.owner_token)
+    assert owner.reply.url.path == "/console/owner"
+    assert owner.reply.text.index("datasets-head") < owner.reply.text.index("accounts-head")
+    accounts.add("lou", "analyst", by="owner")
+    accounts.add("second.owner", "owner", by="owner")
+    lou = house.window(accounts.issue_token("lou", scopes="ask", by="owner").text)
+    assert "No dataset yet" in lou.reply.text
+    accounts.grant("lou", "people", by="owner")
+    page = lou.get("").text
+    assert "No allowance yet" in page
+    assert "Ask owner or second.owner, who can give the account lou a part of the budget" in page
+    assert 'href="/console/d/people/ask"' in page, "pricing is free"
+    accounts.revoke_account("second.owner", by="owner")
+    assert "Ask owner, who can give" in lou.get("").text
+    ledger.record("people", "allowance", {"analyst": "lou", "bits": "0.5"})
+    assert lou.get("").url.path == "/console/d/people/ask"
+    accounts.grant("lou", "other", by="owner")
+    ledger.record("people", "allowance", {"analyst": "lou", "bits": "0"})
+    ledger.record("other", "allowance", {"analyst": "lou", "bits": "2"})
+    assert lou.get("").url.path == "/console/d/other/ask", "where something may be spent"
+    accounts.add("eva", "auditor", by="owner")
+    eva = house.window(accounts.issue_token("eva", scopes="ask", by="owner").text)
+    assert eva.reply.url.path == "/console/owner"
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "0" * 64, "é"])

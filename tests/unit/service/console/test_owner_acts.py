@@ -26,6 +26,7 @@ def test_destructive_acts_ask_for_the_name_again(house):
     accounts = house.service.accounts
     (record,) = accounts.tokens("hugo")
     owner = house.window(house.owner_token)
+    owner.get("/owner/datasets/people")  # the owner's own allowance is recorded here
     owner.get("/owner/accounts/hugo")
     acts = {
         "/owner/accounts/hugo/revoke": ("hugo", {}),

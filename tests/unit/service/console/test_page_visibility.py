@@ -110,7 +110,7 @@ ROWS = {
     "Ask, Budget and History of a dataset": datasets,
     "own questions, answers and balance": own_rows,
     "questions and answers of others": rows_of_others,
-    "names of other accounts": names_of_accounts,
+    "names of other accounts, but for those of the owners": names_of_accounts,
     "tokens and allowances of other accounts": tokens_and_allowances,
     "what all accounts together have spent": totals,
     "end of the ledger and audit log": ledger_and_log,

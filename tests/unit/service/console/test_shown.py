@@ -81,6 +81,23 @@ def test_every_position_buys_what_it_says(question):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
+def test_ticks_stand_at_whole_bits_with_the_error_of_each(question):
+    curve = curve_of(question)
+    priced = priced_question(curve, "1", 100.0)
+    useful = [point for point in curve.points if not point.vacuous]
+    errors = []
+    for words, error, wish in priced.ticks:
+        number, _, unit = words.partition(" ")
+        assert (unit in {"bit", "bits"}, int(number) >= 1) == (True, True)
+        within = [point for point in useful if point.bits <= int(number)]
+        (position,) = [each for each in priced.positions if each.wish == wish]
+        assert (within[-1].wish, position.error) == (wish, error)
+        errors.append(error)
+    assert errors
+    assert len(set(errors)) == len(errors), "a tick that buys no smaller error is left out"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_after_an_answer_the_slider_begins_with_it_and_costs_what_a_quote_says(tmp_path, question):
     data = {
         "region": ["north", "south"] * 10,
@@ -234,7 +251,7 @@ def test_a_repair_is_a_question_that_is_answered(question, culprit, repaired):
 
 
 def test_a_hint_about_a_price_is_a_button():
-    hint = "1.585 bits give ±20, 2 bits give ±10 if all 5,000 rows count; ask for it anyway"
+    hint = "1.585 bits (--bits 1.585) give ±20; 2 bits (--bits 2) give ±10 if 100 rows count; ask"
     refusal = shown_refusal("SELECT 1", "The answer is vacuous", hint, address="/d")
     assert [repair.value for repair in refusal.repairs] == ["1.585", "2"]
     assert {repair.field for repair in refusal.repairs} == {"wish"}

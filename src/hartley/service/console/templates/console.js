@@ -1,5 +1,5 @@
 // The console works without this file. It shows the price while the slider moves, prices while
-// somebody types, and copies texts. It never spends: only a click on the button does.
+// somebody types, counts people while roles change, and copies texts. It never spends: only a click on the button does.
 "use strict";
 
 const form = document.getElementById("ask");
@@ -122,6 +122,29 @@ if (form) {
   // Somebody may have typed before this file had come.
   if (question.value !== question.defaultValue) question.dispatchEvent(new Event("input"));
 }
+
+const roles = element("roles");
+
+async function countAgain() {
+  const mine = ++latest;
+  element("count").setAttribute("aria-busy", "true");
+  try {
+    const reply = await fetch(roles.action, { method: "POST", body: new URLSearchParams(new FormData(roles)) });
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    if (mine !== latest) return;
+    const fresh = page.getElementById("count");
+    if (!fresh) window.location.assign(reply.url); // the session has ended
+    else element("count").replaceChildren(...fresh.childNodes);
+  } catch {
+    if (mine === latest) element("count").textContent = "The service does not answer. Press Count again.";
+  } finally {
+    if (mine === latest) element("count").setAttribute("aria-busy", "false");
+  }
+}
+
+if (roles) roles.addEventListener("change", (event) => {
+  if (event.target.type !== "checkbox") countAgain();
+});
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
