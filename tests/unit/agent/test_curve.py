@@ -138,8 +138,8 @@ def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
             assert curve.after(bits) == curve.points[1]
         assert str(curve).splitlines()[1] == "Already paid for (2 bits alone): MEDIAN(a) ±1"
         assert curve.sentence() == (
-            "Next useful price after 1 bit: 2.585 bits (--bits 2.585) give ±0.5, of which 1 bit would be "
-            "charged now."
+            "Next useful price after 1 bit: 2.585 bits (--bits 2.585) give ±0.5, of which 1 bit "
+            "would be charged now."
         )
         assert "\n≤ 1.585 bits now, ≤ 3.585 bits alone: MEDIAN(a) exact\n" in str(curve)
         assert curve == price_curve(MEDIAN, TINY, ledger=tmp_path / "ledger.db")

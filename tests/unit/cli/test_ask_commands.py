@@ -162,7 +162,10 @@ def test_an_answer_that_says_nothing_is_refused_with_the_next_price_unless_it_is
     assert "--vacuous" in err
     code, out, _ = call("price", TALL, *words)
     assert code == 0
-    assert "Vacuous: AVG(height) would say no more than the schema; 1 bit gives ±0.05." in out
+    assert (
+        "Vacuous: AVG(height) would say no more than the schema; 1 bit (--bits 1) gives ±0.0495."
+        in out
+    )
     code, out, _ = call("price", TALL, *words, "--vacuous")
     assert (code, "Vacuous" in out) == (0, False)
     code, out, _ = call("ask", TALL, *words, "--vacuous")
