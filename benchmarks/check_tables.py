@@ -96,7 +96,7 @@ def warm_ends(joint: Cover, cells: list[int], sample: int) -> float:
     matrix, right, place = unknown_part(joint)
     size = matrix.shape[1]
     low, high = np.zeros(size, np.int64), np.full(size, FAR, np.int64)
-    programme = TableProgramme(matrix, right.astype(np.int64), low, high, FAR)
+    programme = TableProgramme(matrix, right.astype(np.int64), low, high)
     programme.solve(np.zeros(size))
     started = time.perf_counter()
     for cell in cells[:: max(len(cells) // sample, 1)][:sample]:
@@ -279,7 +279,7 @@ def verifying(side: int, cube: int, most: float | None) -> list[Row]:
             checked = least_time(run, 1)
             if checked < 1:
                 checked = min(checked, least_time(run, 4))
-            cells = sum(part.size for part in kept["report"].statistics)
+            cells = sum(part.joint.system.size for part in kept["report"].statistics)
             saved = save_certificate(kept["report"], folder / "c.json")
             verified = least_time(lambda p=paths, c=saved: verify_tables(p, c), 3)
             reading = least_time(read, 3)

@@ -136,9 +136,9 @@ def perturb(rows: int) -> Job:
     values = [f"category {place}" for place in range(10)]
     rule = Pram.retaining("0.8", values, column="x")
     out = FOLDER / "pram-out.parquet"
-    run_perturb({"x": values}, rule, out, seed=1, k=None)
+    run_perturb({"x": values}, rule, out, seed=1, few=None)
     return Job(
-        lambda: run_perturb(table_path(rows), rule, out, seed=1, k=None),
+        lambda: run_perturb(table_path(rows), rule, out, seed=1, few=None),
         lambda report: report.columns[0].changed / rows,
     )
 

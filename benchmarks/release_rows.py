@@ -138,8 +138,8 @@ def release(path: str, out: str, kind: str, warm: str) -> Job:
     from hartley.studies.release.release import release as released
 
     document = policy(kind)
-    released(warm, document, out, k=None)
-    return Job(lambda: released(path, document, out, k=None), lambda report: int(report.rows))
+    released(warm, document, out, few=None)
+    return Job(lambda: released(path, document, out, few=None), lambda report: int(report.rows))
 
 
 def check(path: str, out: str, kind: str) -> Job:

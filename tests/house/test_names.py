@@ -105,7 +105,7 @@ def test_a_command_and_its_options_are_documented(name):
     section = text.split(f"## hartley {name}\n")[1].split("\n## ")[0]
     for parameter in COMMANDS[name].params:
         for option in parameter.opts if parameter.param_type_name == "option" else ():
-            if option not in ("--json", "-h", "--help"):
+            if option not in ("--json", "--details", "-h", "--help"):
                 assert f"`{option}" in section
     assert COMMANDS[name].help
 
@@ -117,7 +117,7 @@ def test_a_part_of_a_command_and_its_options_are_documented(name):
     assert f"`hartley {name}" in section
     for parameter in PARTS[name].params:
         for option in parameter.opts if parameter.param_type_name == "option" else ():
-            if option not in ("--json", "-h", "--help"):
+            if option not in ("--json", "--details", "-h", "--help"):
                 assert f"`{option}" in section
     assert PARTS[name].help
 
@@ -132,6 +132,7 @@ GROUPS = {
     "ledger": "Ledger",
     "datasets": "Dataset",
     "account": "Accounts",
+    "roles": "Roles",
 }
 """Commands of many parts are the methods of a class; hartley.datasets is a package already."""
 

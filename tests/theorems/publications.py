@@ -110,7 +110,7 @@ class Publishing:
     @property
     def options(self) -> dict[str, Any]:
         who = {"unit": "who", None: None}.get(self.contributor, self.contributor)
-        return {"contributor": who, "rules": ["p%=10" if self.reads else "frequency<3"]}
+        return {"contributor": who, "rule": ["p%=10" if self.reads else "frequency<3"]}
 
     def blocks(self) -> list[dict[str, Any]]:
         blocks = []

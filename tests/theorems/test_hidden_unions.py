@@ -89,7 +89,7 @@ class Firms:
             for name, values in zip([*self.dims, "f", "v"], zip(*listed, strict=True), strict=True)
         }
         spec = {"outputs": [block], "trees": trees}
-        options = {"rules": [self.rule], "table": data, "contributor": "f", "insider": insider}
+        options = {"rule": [self.rule], "table": data, "contributor": "f", "insider": insider}
         return check(self.path, spec=spec, **options), data
 
     def fitting(self):

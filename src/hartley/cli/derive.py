@@ -249,7 +249,7 @@ class _Derived:
                 on = typer.Option("--fail-on", metavar=words, help=gate.fails_on)
                 yield parameter("fail_on", str, on, gate.normally)
             yield from map(_file, ("junit", "sarif"))
-        yield parameter("details", *get_args(Details), default=False)
+        yield parameter("details", bool, get_args(Details)[1], default=False)
         yield parameter("json", *get_args(Format))
 
     def _option(self, name: str, kind: InputKind, text: str) -> inspect.Parameter:

@@ -135,22 +135,31 @@ def _written_out(text: str) -> str:
 
 @contextmanager
 def progress_bar(titles: dict[str, str]) -> Iterator[Callable[[str, float], None] | None]:
-    """Yield a function that shows one bar per kind of work; None without a terminal."""
+    """Yield a function that shows one bar per kind of work; None without a terminal.
+
+    Without kinds, one bar says that there is work, and for how long.
+    """
     if not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
+    share = (TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
+        *(share if titles else (TimeElapsedColumn(),)),
         console=Console(stderr=True),
         transient=True,
     )
-    tasks: dict[str, Any] = {}
+    tasks: dict[str, Any] = {} if titles else {"": bar.add_task("Working", total=None)}
 
     def show(kind: str, share: float) -> None:
         if kind not in tasks:

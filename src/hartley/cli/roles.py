@@ -14,41 +14,30 @@ from hartley.cli.output import Format, is_terminal, print_json, progress_bar, sa
 from hartley.cli.reading import reads_tables
 from hartley.errors import InputError, OptionError, printable
 from hartley.files import check_files, read_text_file, write_whole
+from hartley.schema.roles import HEADER, RELEASED, ROLES
+from hartley.studies.look.scan import scan
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 from hartley.text import count_of, join_first, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from hartley.studies.look.scan import ScanReport
     from hartley.studies.look.scanned_column import ScannedColumn
+
+TABLE = "A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE."
+ANSWERS = (
+    "Read lines such as age = key from this file, one for every column, or from standard input "
+    "(-); nothing after = accepts the proposal."
+)
 
 
 @reads_tables
 def roles_command(
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE.",
-            show_default=False,
-        ),
-    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=TABLE, show_default=False)],
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", "--output", metavar="FILE", help="The new file of confirmed roles."
-        ),
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The new file of confirmed roles.")
     ] = Path("roles.toml"),
-    answers: Annotated[
-        str | None,
-        typer.Option(
-            "--answers",
-            metavar="FILE",
-            help="Read lines such as age = key from this file, one for every column, or from "
-            "standard input (-); nothing after = accepts the proposal.",
-        ),
-    ] = None,
+    answers: Annotated[str | None, typer.Option(metavar="FILE", help=ANSWERS)] = None,
     reading: ReadingOptions = AS_WRITTEN,
     json: Format = None,
 ) -> None:
@@ -59,44 +48,43 @@ def roles_command(
 
     [dim]Example: hartley roles people.csv --out roles.toml[/dim]
     """
-    from hartley.schema.roles import RELEASED
-    from hartley.studies.look.scan import scan
-
     check_files({"roles": out}, {"table": [table], "answers": filter(None, [answers])})
+    names = shlex.quote(table), shlex.quote(str(out))
     if answers is None and not is_terminal(sys.stdin):
         raise InputError(
             "There is no terminal in which to ask about the columns",
             hint="write lines such as age = key to a file and give --answers FILE, or use "
-            f"hartley scan {shlex.quote(table)} --draft {shlex.quote(str(out))}",
+            "hartley scan {} --draft {}".format(*names),
         )
     with progress_bar({"read": "Reading", "combine": "Combining columns"}) as progress:
         report = scan(table, largest=1, reading=reading, progress=progress)
-    chosen = _asked(report) if answers is None else _read(answers, report)
-    decided = report.roles.columns
-    confirmed = replace(
-        report.roles, columns={name: replace(decided[name], role=chosen[name]) for name in decided}
-    ).confirm()
+    chosen = _asked(report.columns) if answers is None else _read(answers, report.columns)
+    decided = {n: replace(column, role=chosen[n]) for n, column in report.roles.columns.items()}
+    confirmed = replace(report.roles, columns=decided).confirm()
     write_whole(out, confirmed.to_toml())
     if wants_json(json):
         print_json({"file": str(out), "roles": chosen})
         return
     released = count_of(len(confirmed.named(*RELEASED)), "column")
     say(f"Wrote {out}: of {count_of(len(chosen), 'column')}, {released} can be released")
-    say(f"Next: hartley anonymity {shlex.quote(table)} --roles {shlex.quote(str(out))}")
+    say("Next: hartley anonymity {} --roles {}".format(*names))
 
 
-def _asked(report: ScanReport) -> dict[str, str]:
+def _asked(columns: Sequence[ScannedColumn]) -> dict[str, str]:
     """Ask about the columns in a terminal."""
-    from hartley.schema.roles import HEADER
-
     typer.echo("\n".join(line.removeprefix("# ") for line in HEADER.splitlines()[1:-2]), err=True)
     chosen: dict[str, str] = {}
-    for at, column in enumerate(report.columns, 1):
-        typer.echo(f"\n{at} of {len(report.columns)}: {_shown(column)}", err=True)
+    for at, column in enumerate(columns, 1):
+        values = f"{count_of(column.different, 'value')}, {column.missing:,} missing"
+        lines = [
+            f"{at} of {len(columns)}: {column.name}, {column.holds}: {values}",
+            f"  seems to be: {column.what}, since {column.why}",
+            *(f"  {suspicion}" for suspicion in column.suspicions),
+        ]
+        typer.echo("\n" + "\n".join(map(printable, lines)), err=True)
         while column.name not in chosen:
-            answer = typer.prompt(
-                f"  Role of {printable(column.name)}", default=column.role, err=True
-            )
+            asked = f"  Role of {printable(column.name)}"
+            answer = typer.prompt(asked, default=column.role, err=True)
             try:
                 chosen[column.name] = _role(answer, column, chosen)
             except OptionError as error:
@@ -104,31 +92,19 @@ def _asked(report: ScanReport) -> dict[str, str]:
     return chosen
 
 
-def _shown(column: ScannedColumn) -> str:
-    """Return what a column holds and seems to be, and why."""
-    values = f"{count_of(column.different, 'value')}, {column.missing:,} missing"
-    lines = [
-        f"{column.name}, {column.holds}: {values}",
-        f"  seems to be: {column.what}, since {column.why}",
-        *(f"  {suspicion}" for suspicion in column.suspicions),
-    ]
-    return "\n".join(map(printable, lines))
-
-
-def _read(answers: str, report: ScanReport) -> dict[str, str]:
+def _read(answers: str, scanned: Sequence[ScannedColumn]) -> dict[str, str]:
     """Return the role of every column from lines of answers."""
     source = "standard input" if answers == "-" else answers
     text = sys.stdin.read() if answers == "-" else read_text_file(Path(answers), what="answers")
-    columns = {column.name: column for column in report.columns}
+    columns = {column.name: column for column in scanned}
     chosen: dict[str, str] = {}
     for line in filter(str.strip, text.splitlines()):
         name, _, answer = (part.strip() for part in line.rpartition("="))
         if name not in columns or name in chosen:
+            wrong = "repeats a column" if name in chosen else "names no column"
             raise OptionError(
-                f"The line '{line.strip()}' of {source} "
-                f"{'repeats a column' if name in chosen else 'names no column'}",
-                hint=f"the columns are {join_first(list(columns), 12)}; write for example "
-                f"{next(iter(columns))} = key",
+                f"The line '{line.strip()}' of {source} {wrong}",
+                hint=f"write COLUMN = ROLE; the columns are {join_first(list(columns), 12)}",
             )
         chosen[name] = _role(answer, columns[name], chosen)
     if missed := [name for name in columns if name not in chosen]:
@@ -141,12 +117,8 @@ def _read(answers: str, report: ScanReport) -> dict[str, str]:
 
 def _role(answer: str, column: ScannedColumn, chosen: Mapping[str, str]) -> str:
     """Return the role that an answer means: a name, its beginning, or nothing for the proposal."""
-    from hartley.schema.roles import ROLES
-
     wanted = answer.strip().lower() or column.role
-    meant = [role for role in ROLES if role == wanted] or [
-        role for role in ROLES if role.startswith(wanted)
-    ]
+    meant = [role for role in ROLES if wanted in {role, role[: max(len(wanted), 2)]}]
     if len(meant) != 1:
         raise OptionError(
             f"'{answer}' is no role of column '{column.name}'",

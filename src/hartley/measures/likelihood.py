@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
 
 def likelihood_gain(relation: CountedRange) -> Fraction:
-    r"""Return how many times as likely as in the whole table a released value makes a secret.
+    """Return how many times as likely as in the whole table a released value makes a secret.
 
-    .. math:: g = \max_{x, y} \frac{p(x|y)}{p(x)}
-
-    It is 1 exactly where every secret is as likely in each class as in the whole table, so that
-    nothing follows from the release. Exact.
+    The largest p(x|y) / p(x). It is 1 exactly where every secret is as likely in each class as in
+    the whole table, so that nothing follows from the release. Exact.
 
     Example:
         >>> from hartley import Relation
@@ -41,8 +39,8 @@ def pointwise_leakage(relation: CountedRange, *, base: float = 2) -> float:
     .. math:: \max_{x, y} \log_2 \frac{p(x|y)}{p(x)}
 
     The pointwise maximal leakage of the most telling released value (Saeidian et al. 2023). Never
-    below the maximal leakage, which averages over the released values. Exact up to the logarithm,
-    which is rounded up.
+    below the maximal leakage, which averages over the released values. Rounded to double
+    precision, upwards.
 
     Example:
         >>> from hartley import Relation

@@ -377,7 +377,6 @@ _OF_RELEASES = (
         "Smith 2009",
         COUNTS,
         unit="share",
-        certainty="estimate",
         notation="Σ max p(x,y), max p(x)",
     ),
     MeasureEntry(

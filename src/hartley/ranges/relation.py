@@ -22,7 +22,7 @@ from hartley.ranges.counting import (
     TableOrigin,
 )
 from hartley.ranges.joint_range import JointValues, Values, encode_list
-from hartley.text import conjugate, count_of, percent
+from hartley.text import conjugate, count_of, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -445,7 +445,7 @@ class ExposureCounts:
         return " ".join(sentences)
 
     def _share(self, people: int) -> str:
-        return percent(Fraction(people, max(self.rows, 1)), round="up", mark="words")
+        return share_text(Fraction(people, max(self.rows, 1)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""

@@ -128,8 +128,8 @@ NARROW, ENDLESS = 72, 10_000
 def print_report(report: Report, console: Console, most: int | None = None) -> None:
     """Print a report: the headline, then the sections that are not for pages only.
 
-    With ``most`` lines: short tables and the first points, without details; the first section,
-    warnings and commands have precedence, and a last line names the sections that are left out.
+    With ``most`` lines: short tables and the first points, without details; warnings and
+    commands have precedence, and a last line names the sections that are left out.
     """
     from rich.text import Text
 
@@ -149,7 +149,10 @@ def print_report(report: Report, console: Console, most: int | None = None) -> N
     left_out = [
         whole.title
         for whole, section in zip(shown, fitting, strict=True)
-        if section is None or (whole.table and not section.table) or whole.points != section.points
+        if _section_text(whole, console, titled=False)
+        and (
+            section is None or section.points != whole.points or (whole.table and not section.table)
+        )
     ]
     if left_out:
         more = f"--details prints more: {join_first(left_out, 4)}"
@@ -167,8 +170,8 @@ def _fitting(sections: Sequence[Section], console: Console, lines: int) -> list[
     fitting: list[Section | None] = [None] * len(sections)
     points, tables = MOST_POINTS, 1
     lines -= 1  # for the line that names the others
-    first = {k: not (k == 0 or s.warning or s.commands) for k, s in enumerate(sections)}
-    for place in sorted(first, key=first.__getitem__):
+    urgent = [not (section.warning or section.commands) for section in sections]
+    for place in sorted(range(len(sections)), key=urgent.__getitem__):
         whole = sections[place]
         short = replace(whole, points=whole.points[:points])
         bare = replace(short, table=None)

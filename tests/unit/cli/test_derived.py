@@ -232,7 +232,17 @@ def test_a_command_says_what_its_function_returns(name, folder):
 
 # --- options are parameters -----------------------------------------------------------------------
 
-OF_THE_SHELL = {"details", "json", "junit", "sarif", "fail_on", "fail_above", "script", "force", "help"}
+OF_THE_SHELL = {
+    "details",
+    "json",
+    "junit",
+    "sarif",
+    "fail_on",
+    "fail_above",
+    "script",
+    "force",
+    "help",
+}
 READING = {*inspect.signature(hartley.ReadingOptions).parameters}
 
 

@@ -82,7 +82,7 @@ def test_answers_come_from_a_file_or_from_standard_input(decide, tmp_path):
     ("lines", "message"),
     [
         ("age = key", "Nothing in standard input answers for column 'patient_id'; hint: add the"),
-        ("aeg = key", "The line 'aeg = key' of standard input names no column; hint: the columns"),
+        ("aeg = key", "The line 'aeg = key' of standard input names no column; hint: write COLUMN"),
         ("age", "The line 'age' of standard input names no column"),
         ("age = key\nage = key", "The line 'age = key' of standard input repeats a column"),
         ("age = secret", "'secret' is no role of column 'age'; hint: choose identifier, unit,"),

@@ -179,7 +179,10 @@ def test_sentences_say_which_attacks_succeed_and_name_no_value():
         assert value not in text
     alike = anonymity({"a": [1, 1], "s": ["x", "y"]}, keys="a", confidential="s")
     assert "Homogeneity attack on s: fails" in " ".join(alike.sentences)
-    assert alike.headline == "the dict is 2-anonymous over a."
+    assert alike.headline == (
+        "the dict is 2-anonymous over a: 2 people among fewer than 5. From a, nothing follows "
+        "about s: in its only group every value is as likely as in the whole table."
+    )
     alone = anonymity({"a": [1]}, keys="a")
     assert alone.sentences[0].startswith("1 record falls into 1 class of equal keys")
 

@@ -140,9 +140,9 @@ def test_the_sentence_says_whose_risk_counts_and_that_weights_estimate():
     columns = {name: ROLES["columns"][name] for name in people}
     report = anonymity(people, roles={"confirmed": True, "columns": columns}, few=2)
     assert report.people.sentence == (
-        "1 person of 3 (at most 33.34 %) stands among fewer than 2, and 1 is unique. "
+        "1 person of 3 (33.33 %) stands among fewer than 2, and 1 is unique. "
         "If everybody is as exposed as the most exposed member of their household, 2 stand among "
-        "fewer than 2 (at most 66.67 %). By the sampling weights about 0.6 of them would be found "
+        "fewer than 2 (66.67 %). By the sampling weights about 0.6 of them would be found "
         "in the population; this is an estimate and no promise."
     )
     content = report.to_dict()["people"]
@@ -301,7 +301,7 @@ def test_a_sweep_counts_people_at_every_step():
 def test_the_sentence_of_people():
     people = {"age": [20, 20, 30], "ill": ["a", "b", "a"]}
     assert audit(people, secret="ill", released="age").people.sentence == (
-        "The secret of 1 person of 3 (at most 33.34 %) is given away; 3 people of 3 (100 %) stand "
+        "The secret of 1 person of 3 (33.33 %) is given away; 3 people of 3 (100 %) stand "
         "among fewer than 5, and 1 is unique."
     )
     with pytest.raises(OptionError, match="k is not a whole number of 2 or more"):

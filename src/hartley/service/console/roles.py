@@ -15,9 +15,10 @@ from starlette.requests import Request  # noqa: TC002 - likewise
 from hartley.errors import HartleyError, OptionError
 from hartley.files import parse_toml
 from hartley.reports.render import page as page_of
-from hartley.schema.roles import RELEASED, Roles
+from hartley.schema.roles import RELEASED, ColumnRole, Roles
 from hartley.service.console.pages import FRAMED_POLICY, PREFIX, report_parts
 from hartley.service.console.visits import PageRoute, page, require_again, visit_of
+from hartley.service.identity import Role
 from hartley.service.replies import ServiceError
 from hartley.text import count_of
 
@@ -91,6 +92,7 @@ async def take_release(request: Request, name: str) -> Response:
     """Return the released rows as a file, if the name was written again."""
     visit = await visit_of(request)
     fields = await visit.form(MOST_COLUMNS)
+    visit.administration.require(visit.identity, Role.OWNER)
     require_again(fields, name, "dataset")
     made = await _released(visit, name, fields)
     with tempfile.TemporaryDirectory() as folder:
@@ -118,8 +120,8 @@ def _with_roles(draft: Roles, fields: Mapping[str, str]) -> Roles:
     columns = {}
     for name, column in draft.columns.items():
         role = fields.get(FIELD + name, "undecided")  # the form may be of an older table
-        bins = {} if role == "key" else {"levels": (), "mask": None, "rare": ()}
-        columns[name] = replace(column, role=role, **bins)
+        plain = ColumnRole(name, role, why=column.why)
+        columns[name] = replace(column, role=role) if role == "key" else plain
     return replace(draft, columns=columns)
 
 

@@ -423,10 +423,7 @@ class AnonymityReport(Readable):
             "people": self.people.to_dict(),
             "sentences": list(self.sentences),
         }
-        plain = replace(
-            self, confidential=tuple(replace(one, verdict=None) for one in self.confidential)
-        )
-        fields: dict[str, Any] = plain_values(plain, endless=lambda _: "Infinity")
+        fields: dict[str, Any] = plain_values(self, endless=lambda _: "Infinity")
         for column, one in zip(fields["confidential"], self.confidential, strict=True):
             column["verdict"] = one.verdict.to_dict()
         judged = {"verdict": None if self.verdict is None else self.verdict.to_dict()}

@@ -45,12 +45,11 @@ from hartley.studies.look.verdict import (
     absent_shares,
     levels_of,
     parse_width,
-    share_text,
     verdict_tiles,
     worst,
 )
 from hartley.tables.view import bin_numbers
-from hartley.text import conjugate, direction, listed, number, unit_of, value_text
+from hartley.text import conjugate, direction, listed, number, share_text, unit_of, value_text
 
 if TYPE_CHECKING:
     import os
@@ -429,7 +428,7 @@ class AuditReport(Readable):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; infinity becomes text."""
         head = {"format": 1, "headline": self.headline, "unit": self.unit}
-        fields: dict[str, Any] = plain_values(replace(self, verdicts=()), endless=str)
+        fields: dict[str, Any] = plain_values(self, endless=str)
         judged = {
             "verdict": self.verdict.to_dict(),
             "verdicts": {", ".join(one.secret): one.to_dict() for one in self.verdicts},
@@ -616,7 +615,7 @@ class AuditReport(Readable):
 
 
 @formerly(few="k")
-def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
+def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the user's
     table: Rows,
     *,
     secret: Columns | RowType | None = None,
@@ -691,7 +690,7 @@ def audit(  # noqa: C901, PLR0913 - each is one choice of the user's
     if unit is not None:
         from hartley.studies.look.exposure import check_unit
 
-        secrets = () if secret is ROW else names_of(secret)
+        secrets = () if isinstance(secret, RowType) else names_of(secret)
         check_unit(opened, unit, (*names_of(released), *secrets))
     wish = Sweep.parse(sweep)
 
@@ -849,7 +848,8 @@ class Judge:
     def _nearby(self, verdict: Verdict, relation: Relation) -> Verdict:
         """Add who is known within a distance, if the secret is made of many numbers."""
         summary, view = relation.summary, relation.view
-        many = summary.secrets > MANY_VALUES and summary.pairs <= LARGEST_REGROUPED
+        many = MANY_VALUES[0] < summary.secrets <= MANY_VALUES[1]
+        many = many and summary.pairs <= LARGEST_REGROUPED
         number = view is not None and view.columns[0].kind.numeric
         if self.counter is not None or not number or not (self.width or many):
             return verdict

@@ -13,6 +13,7 @@ from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
+from hartley.ranges.counting import Summary
 from hartley.ranges.relation import ExposureCounts, check_group_size, household_codes, is_missing
 from hartley.schema.roles import Roles, open_with_roles
 from hartley.studies.look.verdict import Verdict, levels_of, told_rows, worst
@@ -21,7 +22,7 @@ from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
 from hartley.tables.view import as_texts, clean_column, prepare
 from hartley.tables.writing import write_arrow
-from hartley.text import count_of, percent
+from hartley.text import count_of, share_text
 
 if TYPE_CHECKING:
     import os
@@ -254,8 +255,9 @@ class PeopleCounter:
         persons, classes = _person_codes([units]), class_codes(known[: len(self.released)])
         if not secret:
             sizes = members(classes, persons)
-            each = _least(sizes[classes], persons)
-            return Verdict.of_found(sizes, each, self.released, certainty)
+            records = Summary.of_records(sizes)
+            verdict = Verdict.of_summary(records, self.released, ["record"], certainty)
+            return verdict.of_each(_least(sizes[classes], persons))
         # What is released in bins stays a secret of its own.
         own = [
             (codes[present], values) for codes, values in encoded_columns(self.table, secret, {})
@@ -484,7 +486,7 @@ class ReleasedPeople:
         rows = max(self.counts.rows, 1)
         given = (
             f"The other released columns give away {column} for {count_of(people, 'person')} "
-            f"({percent(Fraction(people, rows), round='up', mark='words')})."
+            f"({share_text(Fraction(people, rows))})."
             for column, people in self.given_away.items()
         )
         drawn = (DRAWN,) if self.drawn else ()

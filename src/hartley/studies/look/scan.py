@@ -35,11 +35,11 @@ from hartley.studies.look.scanned_column import (
     scan_column,
 )
 from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
-from hartley.studies.look.verdict import Verdict, share_text, worst
+from hartley.studies.look.verdict import Verdict, worst
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
 from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed
+from hartley.text import conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -172,7 +172,11 @@ class ScanReport(Readable):
             said.append("One row counts as one person.")
         else:
             said.append(f"{self.unit} says whose row it is: people are counted, not rows.")
-        said += [verdict.sentence for verdict in self.verdicts.values()]
+        ranked = sorted(self.verdicts.values(), key=lambda tells: tells.exposed, reverse=True)
+        said += [verdict.sentence for verdict in ranked[1:MOST_SAID]]  # the first is the headline's
+        if len(ranked) > MOST_SAID:
+            more = count_of(len(ranked) - MOST_SAID, "more confidential column")
+            said.append(f"The keys tell less about {more}.")
         if self.uniques is not None:
             few, out = count_of(self.uniques.largest, "column"), self.uniques.singled_out
             said.append(

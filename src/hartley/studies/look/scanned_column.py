@@ -360,7 +360,7 @@ def _parsed(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401 - Arrow carries 
 # What the name of a column says about it, in English, German, French, Spanish, Italian, Dutch and
 # Polish words.
 
-_SPELLED = {ord(c): s for c, s in zip("äöüßłÄÖÜŁ", "ae oe ue ss l Ae Oe Ue L".split(), strict=True)}
+_SPELLED = {228: "ae", 246: "oe", 252: "ue", 223: "ss", 322: "l", 196: "Ae", 214: "Oe", 220: "Ue"}
 _LINKS = ("", "s", "n", "en", "er")
 """What may stand between joined words."""
 _LONG_PART = 5
@@ -427,14 +427,9 @@ def numbers_people(name: str) -> str | None:
     return "number" if others else "people"
 
 
-def names_place(name: str) -> bool:
-    """Tell whether a name is that of a place, or of what has a name without being a person."""
-    return any("place" in _meanings(part) for part in _parts(name))
-
-
-def says_postcode(name: str) -> bool:
-    """Tell whether a name is that of postcodes."""
-    return any("postcode" in _meanings(part) for part in _parts(name))
+def _says(name: str, what: str) -> bool:
+    """Tell whether a list of words holds one of a name's."""
+    return any(what in _meanings(part) for part in _parts(name))
 
 
 def _parts(name: str) -> list[str]:
@@ -457,9 +452,9 @@ def _split(word: str) -> list[str]:
     """Split a joined word, and return its last part that has a meaning, with what it numbers."""
     if _meanings(word):
         return [word]
-    # Short endings stand behind people alone: "patnr".
+    # Other short endings than that of "kartennr" stand behind people alone: "patientid".
     found = re.fullmatch(r"(...+?)(nr|id|no)", word)
-    if found and "people" in _meanings(found[1]):
+    if found and (found[2] == "nr" or "people" in _meanings(found[1])):
         return [*found.groups()]
     if joined := _joined(word):
         told = [part for part in joined if _meanings(part) - {"nothing", "number"}]
@@ -706,7 +701,7 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if hint in _SAID:
         # The numbers of a few places say nothing, and may be how much people like them.
         few = values.holds == "whole numbers" and facts.different <= FEW_DECIMALS
-        if not (hint == "key" and few and names_place(facts.name)):
+        if not (hint == "key" and few and _says(facts.name, "place")):
             return _SAID[hint]
     return _judge_by_values(facts)
 
@@ -743,7 +738,9 @@ def _judge_by_values(facts: _Facts) -> tuple[str, str]:
     if holds == "texts" and facts.different > MOST_CODES:
         return KEY, f"{many}, of which {facts.once:,} occur once"
     measured = FEW_DECIMALS if holds == "numbers" else FEW_NUMBERS
-    if holds in {"numbers", "whole numbers"} and facts.different > measured:
+    # Numbers of equally many digits may be those of cards or contracts.
+    coded = holds == "whole numbers" and (facts.values.code_length or 0) >= LONG_CODE
+    if holds in {"numbers", "whole numbers"} and facts.different > measured and not coded:
         return CONFIDENTIAL, f"an amount with {many}, as if measured"
     return CODES, f"{holds} with {many}"
 
@@ -760,7 +757,7 @@ def _coded_shape(facts: _Facts) -> tuple[str, str] | None:
             if values.share_matching(pattern) > NEARLY_SURE:
                 return CONFIDENTIAL, f"its values look like {shape}"
     if values.share_matching(_POSTCODE) > NEARLY_SURE and (
-        says_postcode(facts.name) or not facts.nearly_all_differ
+        _says(facts.name, "postcode") or not facts.nearly_all_differ
     ):
         return KEY, "its values look like postcodes"
     return None
@@ -804,7 +801,7 @@ def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, 
     if values.holds == "dates":
         return ("month", "quarter", "year"), None, ()
     width = values.code_length
-    postcode = says_postcode(facts.name) or values.share_matching(_POSTCODE) > NEARLY_SURE
+    postcode = _says(facts.name, "postcode") or values.share_matching(_POSTCODE) > NEARLY_SURE
     coded = values.holds == "texts" and facts.different > FEW_DECIMALS
     if width is not None and (postcode or coded):
         return (), min(2, width - 1), ()

@@ -23,7 +23,7 @@ from hartley.ranges.classes import encode_column
 from hartley.report import Readable, Report, Section
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
-from hartley.text import conjugate, count_of, listed, percent
+from hartley.text import conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,7 +132,7 @@ class SpecialUniques(Readable):
         few = self.largest
         return (
             f"{self.singled_out:,} of {count_of(self.rows, 'record')} "
-            f"({percent(Fraction(self.singled_out, self.rows), round='up', mark='words')}) "
+            f"({share_text(Fraction(self.singled_out, self.rows))}) "
             f"{conjugate(self.singled_out, 'is')} singled out by at most "
             f"{count_of(few, 'column')} of {len(self.columns)}."
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,8 +42,8 @@ CERTAINTY = Fraction(19, 20)
 MOST_PAIRS = 5_000_000
 """As many pairs of people and values are listed at once."""
 ONE_ROW = "One row counts as one person; name the unit (--unit) if somebody has several."
-MANY_VALUES = 20
-"""Numbers of which more are different are also judged within a distance."""
+MANY_VALUES = 20, 100_000
+"""Numbers of which more are different, up to so many, are also judged within a distance."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +93,6 @@ class NearbyPeople:
 
 def _window_ends(values: Sequence[Any], width: Fraction) -> Codes:
     """Return for each of some rising numbers how many are at most it plus a width, exactly."""
-    for places in range(10):
-        scaled = np.array(values, np.float64) * 10.0**places
-        whole = np.rint(scaled)
-        if np.abs(whole).max() < 2**52 and np.array_equal(whole / 10.0**places, values):
-            numbers = whole.astype(np.int64)
-            reach = min(int(width * 10**places), 2**62)
-            return np.searchsorted(numbers, numbers + reach, side="right")
     exact = [parse_number(value, name="the secret") for value in values]
     ends, end = [], 0
     for low in exact:
@@ -208,33 +201,24 @@ class Verdict:
             **_certainties(known, certainty),
         )
 
-    @classmethod
-    def of_found(
-        cls, sizes: Codes, each: Codes, released: Sequence[str], certainty: object
-    ) -> Verdict:
-        """Return the verdict on which record is whose.
+    def of_each(self, alike: Codes) -> Verdict:
+        """Return the same about the record as the secret of people with several of them.
 
-        ``sizes`` are the people of each class, ``each`` those of each person's smallest class.
+        ``alike`` are the people of each person's smallest class.
         """
-        people, found, least = each.size, int((each == 1).sum()), int(each.min())
-        return cls(
-            released=tuple(released),
-            secret=("record",),
+        people, found = alike.size, int((alike == 1).sum())
+        return replace(
+            self,
             people=people,
-            groups=sizes.size,
             values=people,
             told=found,
             told_alone=found,
-            told_uncommon=0,
-            ruled_out=int((each < people).sum()),
-            left=least,
-            guess_right=Fraction(sizes.size, int(sizes.sum())),
+            known=dict.fromkeys(self.known, found),
+            ruled_out=int((alike < people).sum()),
             guess_right_before=Fraction(1, people),
-            largest_share=Fraction(1, least),
-            gain=Fraction(people, least),
-            shift=Fraction(people - least, people),
+            gain=Fraction(people, self.left),
+            shift=Fraction(people - self.left, people),
             secret_is_record=True,
-            **_certainties(lambda _: found, certainty),
         )
 
     @classmethod

@@ -47,15 +47,10 @@ class Undone:
 class Disclosing:
     """A result that knows what its release tells."""
 
-    if TYPE_CHECKING:
-        # Fields of the results, which stand at different places.
-        @property
-        def verdicts(self) -> Mapping[str, Verdict]:
-            """The verdict on each confidential column."""
-
-        @property
-        def undone(self) -> tuple[Undone, ...]:
-            """The columns that undo what was done to a key, which the owner allowed."""
+    verdicts: Mapping[str, Verdict]
+    """The verdict on each confidential column."""
+    undone: tuple[Undone, ...]
+    """The columns that undo what was done to a key, which the owner allowed."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -103,13 +98,11 @@ def verdicts_on(
 
     A column with groups in the roles is judged at each level; one without any value is not judged.
     """
-    import ibis
-
     opened = open_table(released)
     counts = {name: clean_column(opened, name).count() for name in (*keys, *confidential)}
     present = run(opened, opened.expression.aggregate(**counts).to_pyarrow).to_pylist()[0]
     # A key without any value tells nothing, like one with a single value.
-    blank = {name: ibis.literal("missing") for name in keys if not present[name]}
+    blank = {name: 0 for name in keys if not present[name]}
     opened = replace(opened, expression=opened.expression.mutate(**blank)) if blank else opened
     counter = PeopleCounter(opened, keys, unit=unit) if unit else None
 

@@ -546,12 +546,9 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     plain = [name for name in (*named, *unchanged) if name not in ordered]
     opened = keep_texts(opened, plain, exact=True)
     homes = () if known_roles is None else known_roles.named("household")
-    _refuse_people(unit, homes, method)
-    if unit is not None:
-        check_unit(opened, unit, (*named, *unchanged))
-    beside = (*(() if unit is None else (unit,)), *homes)
-    opened.require(beside)
-    wanted = dict.fromkeys((*named, *unchanged, *beside))  # a household may be a key besides
+    units = () if unit is None else (unit,)
+    _check_people(opened, units, homes, (*named, *unchanged), method)
+    wanted = dict.fromkeys((*named, *unchanged, *units, *homes))  # a household may be a key besides
     tell = progress or (lambda _what, _share: None)
     tell("read", 0.0)
     rows = rows_as_counted(run(opened, opened.expression.select(*wanted).to_pyarrow))
@@ -566,10 +563,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     points = _points(rows, named)
     people = {
         noun: _person_codes(rows, columns, noun, k, opened.name)
-        for noun, columns in (
-            ("person", beside[: -len(homes)] if homes else beside),
-            ("household", homes),
-        )
+        for noun, columns in (("person", units), ("household", homes))
         if columns
     }
     points = replace(
@@ -697,6 +691,26 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
     return share
 
 
+def _check_people(
+    table: Table,
+    units: tuple[str, ...],
+    homes: tuple[str, ...],
+    released: Sequence[str],
+    method: str,
+) -> None:
+    """Refuse columns that name nobody, and a method that counts rows where they name somebody."""
+    if (units or homes) and method == "mondrian":
+        says = "whose row it is" if units else "which of them are of one household"
+        raise OptionError(
+            f"Mondrian counts rows, and '{(*units, *homes)[0]}' says {says}",
+            hint="use full-domain, which counts people and households, or give the column the "
+            'role "identifier" to count rows',
+        )
+    for unit in units:
+        check_unit(table, unit, released)
+    table.require(homes)
+
+
 def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Arrow carries no types
     """Find the distinct combinations of keys."""
     encoded = [encode_column(rows.column(name)) for name in keys]
@@ -714,18 +728,6 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
         first[members] = np.arange(members.size)  # any record of a combination will do
     codes = np.stack([column[first] for column in columns], axis=1)
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
-
-
-def _refuse_people(unit: str | None, homes: Sequence[str], method: str) -> None:
-    """Refuse a method that counts rows where people or households have several."""
-    columns = (*(() if unit is None else (unit,)), *homes)
-    if columns and method == "mondrian":
-        says = "which of them are of one household" if unit is None else "whose row it is"
-        raise OptionError(
-            f"Mondrian counts rows, and '{columns[0]}' says {says}",
-            hint="use full-domain, which counts people and households, or give the column the "
-            'role "identifier" to count rows',
-        )
 
 
 def _person_codes(
@@ -800,10 +802,12 @@ def _release_levels(
     if source.unit is not None:
         released = released.append_column(source.unit, pa.array(people["person"]))
     released = released.filter(pa.array(stays))
+    columns = [*source.keys, *source.kept]
     if people:
-        released = released.take(pa.array(_sorting(released, (*source.keys, *source.kept))))
+        order = np.lexsort([encode_column(released.column(name))[0] for name in columns[::-1]])
+        released = released.take(pa.array(order))
     unit = [] if source.unit is None else [source.unit]
-    for column, tells in telling_columns(released, (*source.keys, *source.kept), unit):
+    for column, tells in telling_columns(released, columns, unit):
         raise OptionError(
             f"Column '{column}' is released and tells {tells}, which says whose row it is",
             hint="leave it out, or coarsen it further",
@@ -820,11 +824,6 @@ def _release_levels(
         households=amounts.get("household"),
         undone=undone,
     )
-
-
-def _sorting(rows: Any, columns: Sequence[str]) -> NDArray[np.int64]:  # noqa: ANN401 - Arrow carries no types
-    """Return the places of the rows sorted by columns, the first one first."""
-    return np.lexsort([encode_column(rows.column(name))[0] for name in columns[::-1]])
 
 
 def _release_boxes(source: _Source) -> AnonymizedTable:

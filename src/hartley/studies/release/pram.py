@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -540,21 +540,14 @@ class PramReport(Disclosing, Readable):
     """What was promised, where a certificate was written."""
     reconstructions: tuple[ReconstructedRelease, ...] = ()
     """What replacing released values by estimates did, a rule each, where that was wanted."""
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    """For each confidential column the worst that one rule, or the kept columns, tell of it."""
+    undone: tuple[Undone, ...] = ()
 
     @property
     def people(self) -> ReleasedPeople | None:
         """Whom the released rows single out, leave among few, or give away."""
         return self.release.people
-
-    @property
-    def verdicts(self) -> Mapping[str, Verdict]:
-        """For each confidential column the worst that one rule, or the kept columns, tell of it."""
-        return self.release.verdicts
-
-    @property
-    def undone(self) -> tuple[Undone, ...]:
-        """The kept columns that tell a perturbed one, which the owner allowed."""
-        return self.release.undone
 
     @property
     def headline(self) -> str:
@@ -715,7 +708,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
 
     Example:
         >>> import tempfile
-        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 30] * 500}
+        >>> people = {"sex": ["F", "M"] * 500, "age": [20, 20, 30, 30] * 250}
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     out = f"{folder}/out.parquet"
         ...     report = pram(people, out=out, columns="sex", retain="0.9", keep="age", seed=1)
@@ -886,6 +879,8 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         seeded=seed is not None,
         notes=tuple(note for note in (*notes, left_out) if note),
         singling=single_out(table, (), free),
+        verdicts=released.verdicts,
+        undone=released.undone,
     )
 
 

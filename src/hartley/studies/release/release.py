@@ -408,7 +408,7 @@ def _undone(
         name: "perturbed" if column.is_random else "coarsened"
         for column in document.columns
         if column not in as_it_is
-        for name in (column.columns if column.query is None else column.query.names)
+        for name in _read_by(column)
     }
     return find_undone(table, kept, changed, allowed)
 
@@ -489,6 +489,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
             people = released_people(out, few, confidential=confidential, drawn=drawn)
+    read = {name for column in document.columns for name in _read_by(column)}
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -496,7 +497,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         rows=rows,
         strict=strict,
         columns=columns,
-        withheld=tuple(name for name in opened.columns if name not in _read_columns(document)),
+        withheld=tuple(name for name in opened.columns if name not in read),
         people=people,
         undone=undone,
     )
@@ -570,16 +571,12 @@ def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
     return as_texts(table, texts) if texts else table
 
 
-def _read_columns(document: PolicyDocument) -> set[str]:
-    """Return the columns of a table that a policy reads."""
-    names: set[str] = set()
-    for column in document.columns:
-        query = column.query
-        if query is None:
-            names.update(column.columns)
-        else:
-            names |= {query.column} if isinstance(query, Aggregate) else set(query.names)
-    return names
+def _read_by(column: ColumnPolicy) -> tuple[str, ...]:
+    """Return the columns of a table that one of a policy reads."""
+    query = column.query
+    if query is None:
+        return column.columns
+    return (query.column,) if isinstance(query, Aggregate) else tuple(query.names)
 
 
 def _released(column: ColumnPolicy, counts: ColumnCounts) -> ReleasedColumn:
