@@ -615,11 +615,11 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 def verdict_tiles(verdict: Verdict) -> tuple[Tile, ...]:
     """Return the cards of a verdict: who is told, who nearly, and what a guess gains."""
     people = f"of {count_of(verdict.people, 'person')}"
-    nearly = f"{people} are known with at least {share_text(verdict.certainty)} certainty"
+    nearly = f"{people} known with at least {share_text(verdict.certainty)} certainty"
     gains = verdict.word == "rules out" or verdict.gain > 2
     right, before = share_text(verdict.guess_right), share_text(verdict.guess_right_before)
     return (
-        Tile(f"{verdict.told:,}", f"{people} are told for certain", verdict.told > 0),
+        Tile(f"{verdict.told:,}", f"{people} told for certain", verdict.told > 0),
         Tile(f"{verdict.nearly_told:,}", nearly, verdict.nearly_told > 0),
         Tile(right, f"of guesses are right; {before} before", "amber" if gains else False),
     )
