@@ -228,3 +228,13 @@ def test_independent_columns_say_nothing_of_each_other():
     table = {f"q{i}": rng.integers(0, 3, 500).tolist() for i in range(8)}
     table["missing"] = [None if i % 2 else 1 for i in range(500)]
     assert scan(table, largest=1).dependences == ()
+
+
+def test_the_headline_opens_with_the_worst_about_people():
+    table = {"sex": ["F", "M"] * 500, "diagnosis": ["flu", "hiv"] * 499 + ["hiv", "flu"]}
+    headline = scan(table).headline
+    # The diagnosis tells the sex, so that a draft does not release it; what it would tell is said.
+    assert headline.startswith("the dict: From sex, nobody's diagnosis is certain, but that of all")
+    assert "As it is, nobody is unique by sex, and 0 stand among fewer than 5." in headline
+    table["age"] = list(range(1000))
+    assert scan(table).headline.startswith("the dict: As it is, 1,000 people (100 %) are unique by")

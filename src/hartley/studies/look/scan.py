@@ -27,6 +27,7 @@ from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import NEVER_RELEASED, ColumnRole, Roles
 from hartley.studies.look.exposure import RecordRisks
 from hartley.studies.look.scanned_column import (
+    CONFIDENTIAL,
     IDENTIFIER,
     KNOWN,
     CodedColumn,
@@ -133,7 +134,7 @@ class ScanReport(Readable):
             )
         if self.verdicts:
             tells = worst([*self.verdicts.values()])
-            said.insert(0 if tells.told and not few else 1, tells.sentence)
+            said.insert(int(few > 0), tells.sentence)
         columns = count_of(len(self.columns), "column")
         if self.unit is None:
             size = f"{count_of(self.rows, 'row')} of {columns}"
@@ -520,7 +521,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     _judge_dependences(coded, dependences)
     scanned = [column.scanned for column in coded.values()]
     keys = _keys(coded)
-    confidential = tuple(c.name for c in scanned if c.role == "confidential")
+    confidential = tuple(c.name for c in scanned if c.what == CONFIDENTIAL)
     persons = None if unit is None else _persons(coded[unit])
     classes, sizes = _classes([coded[name] for name in keys], rows)
     alike, people = _exposure(classes, sizes, persons, k)
@@ -705,7 +706,7 @@ def _combined(
     """Return the columns to combine, and those for which there would be too many combinations."""
     known = [name for name, c in coded.items() if _could_be_key(c.scanned)]
     # A table of amounts alone: somebody may know one of them.
-    candidates = known or [n for n, c in coded.items() if c.scanned.role == "confidential"]
+    candidates = known or [n for n, c in coded.items() if c.scanned.what == CONFIDENTIAL]
     looks = min(MOST_LOOKS // (SLOWER if several else 1) // max(rows, 1), MOST_COMBINATIONS)
     most = len(candidates)
     while most > 1 and sum(comb(most, size) for size in range(1, largest + 1)) > looks:
