@@ -74,6 +74,7 @@ class DuckDB(Dialect):
         spill = _spill_folder(os.getpid()).path / secrets.token_hex(8)
         backend = ibis.duckdb.connect(temp_directory=str(spill))
         backend.con.execute(f"SET streaming_buffer_size = '{READ_AHEAD}'")
+        backend.con.execute("SET enable_progress_bar = false")  # it would be among what is piped
         backend.hartley_probed = True  # the library was, and the settings are ours
         weakref.finalize(backend, _close, backend.con)
         return backend
@@ -88,7 +89,9 @@ class DuckDB(Dialect):
             raise TableError(
                 f"There is no file {address}", hint="check the spelling and the folder"
             )
-        return ibis.duckdb.connect(address, read_only=True)
+        backend = ibis.duckdb.connect(address, read_only=True)
+        backend.con.execute("SET enable_progress_bar = false")
+        return backend
 
     def hold_frame(self, frame: Any, name: str) -> Any:
         """Read an Arrow table where it lies."""

@@ -11,7 +11,7 @@ from rich.console import Console
 import command_line
 from hartley.cli.commands import ATTACKS, COMMANDS
 from hartley.report import Grid, Heading, Report, Section
-from hartley.reports.render import print_report
+from hartley.reports.render import page, print_report
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 WIDTH, MOST = 100, 25
@@ -113,6 +113,18 @@ def test_details_are_left_out_and_named():
     whole = printed(sections, None)
     assert "Measures row 2" in whole
     assert "--details" not in whole
+
+
+def test_a_page_folds_details_and_names_itself_in_its_title():
+    sections = (section("First"), section("Measures", rows=3, details=True))
+    text = page(Report("Audit of people.csv", "Nobody is told.", (), sections))
+    assert "<title>Audit of people.csv · Hartley</title>" in text
+    assert '<p class="kicker">Audit of people.csv</p>' in text
+    before, folded, after = text.partition("<details><summary>Measures</summary>")
+    assert "First begins." in before
+    assert "Measures row 2" in after.partition("</details>")[0]
+    assert "Measures begins." not in before
+    assert folded
 
 
 def test_one_table_of_ten_rows_and_five_points_are_shown():

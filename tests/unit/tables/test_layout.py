@@ -221,3 +221,9 @@ def test_options_are_words_that_a_shell_reads_back(**options):
         value = int(value) if option in ("header", "footer") else value
         given_back[option] = [*given_back.get(option, []), value] if option == "null" else value
     assert reading_of(given_back) == reading
+
+
+def test_the_engine_draws_no_bar_of_its_own(write):
+    table = open_table(write([NAMES, *ROWS]))
+    asked = "SELECT current_setting('enable_progress_bar')"
+    assert table.backend.con.execute(asked).fetchone() == (False,)
