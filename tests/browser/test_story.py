@@ -192,7 +192,7 @@ def test_everything_can_be_reached_with_the_tab_key_and_enter_never_spends(hospi
     page.wait_for_selector("#priced")
     page.focus(".skip")
     seen = []
-    for _ in range(16):
+    for _ in range(32):
         seen.append(
             page.evaluate("document.activeElement.id || document.activeElement.textContent")
         )

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from hartley.service.identity import Identity, ServiceAccount
     from hartley.service.service import Service
     from hartley.service.settings import DatasetSettings
-    from hartley.studies.look.anonymity import AnonymityReport
-    from hartley.studies.release.generalisation import AnonymizedTable
 
 LONGEST_TOKEN_DAYS = 3660
 PATTERN = frozenset("*?[]{}")
@@ -311,32 +310,24 @@ class Administration:
 
     def draft_roles(self, identity: Identity, dataset: str, *, again: bool = False) -> Roles:
         """Return what the columns of the configured table seem to be: a draft of their roles."""
-        from hartley.studies.look.scan import scan
-
         settings = self._raw_table(identity, dataset)
         if again or dataset not in self._drafts:
             with hints_about_reading(settings):
-                self._drafts[dataset] = scan(settings.data, reading=settings.reading).roles
+                scanned = _study("look.scan", "scan")(settings.data, reading=settings.reading)
+                self._drafts[dataset] = scanned.roles
         return self._drafts[dataset]
 
-    def judge_roles(
-        self, identity: Identity, dataset: str, roles: Roles, k: int
-    ) -> AnonymityReport | None:
+    def judge_roles(self, identity: Identity, dataset: str, roles: Roles, k: int) -> Any:  # noqa: ANN401 - of a study
         """Count whom the keys of some roles give away, as the table is; None without a key."""
-        from hartley.studies.look.anonymity import anonymity
-
         data = self._raw_table(identity, dataset).data
         if not roles.named("key"):
             return None
-        return anonymity(data, roles=roles.confirm(), few=k)
+        return _study("look.anonymity", "anonymity")(data, roles=roles.confirm(), few=k)
 
-    def release_table(
-        self, identity: Identity, dataset: str, roles: Roles, k: int
-    ) -> AnonymizedTable:
+    def release_table(self, identity: Identity, dataset: str, roles: Roles, k: int) -> Any:  # noqa: ANN401 - of a study
         """Coarsen the keys of the configured table by roles that its owner has confirmed."""
-        from hartley.studies.release.generalisation import anonymize
-
-        made = anonymize(self._raw_table(identity, dataset).data, k=k, roles=roles)
+        data = self._raw_table(identity, dataset).data
+        made = _study("release.generalisation", "anonymize")(data, k=k, roles=roles)
         self._accounts.note(identity.account, "anonymize table", dataset, f"k = {k}")
         return made
 
@@ -425,6 +416,11 @@ class Administration:
                 content: dict[str, Any] = json.loads((folder / f"verify.{job}").read_text())
                 return content
         return dict(self._jobs.get(job, {}))
+
+
+def _study(module: str, name: str) -> Any:  # noqa: ANN401 - a function
+    """Import a study on use: a service without such pages does not wait for it."""
+    return getattr(import_module(f"hartley.studies.{module}"), name)
 
 
 def _beside(configured: str | Path | None, name: str | None, what: str) -> str:

@@ -76,7 +76,8 @@ def test_the_next_useful_price_is_named():
     assert curve.after(0) == curve.after("1.5") == curve.points[1]
     assert curve.at("1.5") == curve.points[0]
     assert curve.after(2) is None
-    assert curve.sentence() == "Next useful price after 0 bits: ≤ 1.585 bits give the exact number."
+    exact = "1.585 bits (--bits 1.585) give the exact number."
+    assert curve.sentence() == f"Next useful price after 0 bits: {exact}"
     exact = price_curve(MEDIAN, TINY, rows=12, error=0)
     assert exact.sentence().endswith("no price gives a smaller error.")
     cut = price_curve(MEDIAN, TINY, rows=12, bits=2, most=2)
@@ -103,7 +104,7 @@ def test_an_error_that_depends_on_the_number_of_rows_says_so():
     curve = price_curve("SELECT AVG(a) FROM t WHERE c = 'u'", TINY, rows=12)
     assert any(point.errors != point.full_errors for point in curve.points)
     assert "if all rows count" in str(curve)
-    assert curve.sentence().endswith("if all 12 rows count.")
+    assert curve.sentence().endswith("(--bits 1.585) give ±0.5 if 10 rows count.")
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 7, 1000, 65_535, 2**40 + 1, 3**50])
@@ -137,8 +138,8 @@ def test_with_a_ledger_the_curve_says_what_is_due(tmp_path):
             assert curve.after(bits) == curve.points[1]
         assert str(curve).splitlines()[1] == "Already paid for (2 bits alone): MEDIAN(a) ±1"
         assert curve.sentence() == (
-            "Next useful price after 1 bit: ≤ 2.585 bits give ±0.5, of which 1 bit would be "
-            "charged now."
+            "Next useful price after 1 bit: 2.585 bits (--bits 2.585) give ±0.5, of which 1 bit "
+            "would be charged now."
         )
         assert "\n≤ 1.585 bits now, ≤ 3.585 bits alone: MEDIAN(a) exact\n" in str(curve)
         assert curve == price_curve(MEDIAN, TINY, ledger=tmp_path / "ledger.db")

@@ -155,11 +155,17 @@ def test_an_answer_that_says_nothing_is_refused_with_the_next_price_unless_it_is
     words = ("--bits", 0, "--schema", SCHEMA, "--ledger", asked, "--text")
     code, out, err = call("ask", TALL, *words)
     assert (code, out) == (2, "")
-    assert "AVG(height) would be no narrower than the schema; hint: 1 bit gives ±0.05; " in err
+    assert (
+        "AVG(height) would be no narrower than the schema; hint: 1 bit (--bits 1) gives ±0.0495; "
+        in err
+    )
     assert "--vacuous" in err
     code, out, _ = call("price", TALL, *words)
     assert code == 0
-    assert "Vacuous: AVG(height) would say no more than the schema; 1 bit gives ±0.05." in out
+    assert (
+        "Vacuous: AVG(height) would say no more than the schema; 1 bit (--bits 1) gives ±0.0495."
+        in out
+    )
     code, out, _ = call("price", TALL, *words, "--vacuous")
     assert (code, "Vacuous" in out) == (0, False)
     code, out, _ = call("ask", TALL, *words, "--vacuous")
@@ -184,7 +190,7 @@ def test_a_price_says_what_is_due_and_why(call, asked):
     assert code == 0
     assert out.startswith(
         "The price is 0 bits now, and 1 bit alone.\nAVG(age): within 0.038 of the truth\n"
-        "Next useful price alone: ≤ 1.585 bits give ±0.019.\n"
+        "Next useful price alone: 1.585 bits (--bits 1.585) give ±0.019.\n"
         "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
     )
     _, out, _ = call("price", MEAN, *words, "--json")
@@ -328,7 +334,9 @@ def test_a_price_names_the_errors_of_rows_and_the_next_prices(call):
     code, out, _ = call("price", OFFICE, *words)
     assert code == 0
     assert "y: within 49,950 of the truth; 4,995 if at least 10 rows count, 499.5 if 100, " in out
-    assert "Next useful prices: ≤ 1.585 bits give ±20, ≤ 2.322 bits give ±6.7 if all " in out
+    assert (
+        "Next useful prices: 1.585 bits (--bits 1.585) give ±1,000 if 100 rows count, ±10," in out
+    )
     wish = ("--error", 500, "--min-rows", 100, "--curve", "--text")
     code, out, _ = call("price", OFFICE, *words[:4], *wish)
     assert (code, "Next useful price after 2 bits" in out) == (0, True)

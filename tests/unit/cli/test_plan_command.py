@@ -120,7 +120,7 @@ def test_a_curve_is_printed_and_written(call, tmp_path):
     )
     assert code == 0
     assert "1.585 bits: MEDIAN(age) ±12.5" in out
-    assert "Next useful price after 1 bit: ≤ 1.585 bits give ±13." in out
+    assert "Next useful price after 1 bit: 1.585 bits (--bits 1.585) give ±12.5." in out
     assert "<svg" in html.read_text()
     assert csv.read_text().startswith("bits_alone,cells,bits,")
     code, out, _ = call("price", median, *words, "--curve", "--json")

@@ -110,7 +110,8 @@ async def _released(visit: Visit, name: str, fields: Mapping[str, str]) -> Anony
 
     def work() -> AnonymizedTable:
         roles = _checked(_with_roles(acts.draft_roles(who, name), fields))
-        return acts.release_table(who, name, roles.confirm(), _group_size(fields))
+        made: AnonymizedTable = acts.release_table(who, name, roles.confirm(), _group_size(fields))
+        return made
 
     return await visit.service.lanes.engine(work)
 
