@@ -466,7 +466,7 @@ def _report(problems: list[HartleyError], source: str, json: bool | None) -> Non
     elif problems:
         say("\n".join(str(error) for error in problems))
     else:
-        say(f"{source} can be served.")
+        say(f"{without_password(source)} can be served.")
     if problems:
         raise typer.Exit(2)
 
