@@ -326,7 +326,7 @@ def test_records_of_a_nested_column_are_not_taken_for_those_of_a_plain_one(tmp_p
     )
     pq.write_table(table, tmp_path / "nested.parquet")
     report = hartley.audit(tmp_path / "nested.parquet", secret="s", released="r")
-    assert (report.verdict.told, report.verdict.left, report.verdict.values) == (1, 1, 3)
+    assert (report.verdict.told, report.verdict.left) == (1, 1)
 
 
 def test_nan_in_a_file_is_missing_as_in_memory(tmp_path):
