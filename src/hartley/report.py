@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass
 from fractions import Fraction
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -145,38 +143,6 @@ class Readable:
         from hartley.reports.render import notebook
 
         return notebook(self.report())
-
-
-# --- notebooks ------------------------------------------------------------------------------------
-
-NOTEBOOK = (
-    "--soft: color-mix(in srgb, currentColor 65%, transparent); "
-    "--line: color-mix(in srgb, currentColor 20%, transparent); --warn: #b4232a; "
-)
-"""The colours of a page, from those of the notebook, which may be dark."""
-
-
-def in_notebook(content: str) -> str:
-    """Return HTML for a notebook, with the style of the tables of pages."""
-    style = files("hartley.reports").joinpath("templates", "tables.css").read_text("utf-8")
-    return (
-        f"<style>.hartley {{ {NOTEBOOK}\n{style}table {{ width: auto; }} }}</style>"
-        f'<div class="hartley">{content}</div>'
-    )
-
-
-def html_table(names: Iterable[str], lines: Iterable[Iterable[str]], numbers: int = 0) -> str:
-    """Return a table of texts for a notebook; the last columns may be of numbers."""
-    headings = [*names]
-    texts = len(headings) - numbers
-
-    def row(tag: str, cells: Iterable[str]) -> str:
-        kinds = ["" if place < texts else ' class="number"' for place in range(len(headings))]
-        shown = zip(kinds, cells, strict=True)
-        return "".join(f"<{tag}{kind}>{html.escape(text)}</{tag}>" for kind, text in shown)
-
-    body = "".join(f"<tr>{row('td', line)}</tr>" for line in lines)
-    return f"<table><thead><tr>{row('th', headings)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def plain_values(

@@ -36,7 +36,7 @@ COMMANDS = {
     "--help": (["--help"], 12),
     "sample": (["sample", "new.parquet", "--rows", "50"], 30),
     "datasets": (["datasets", "--data", "."], 30),
-    "doctor": (["doctor"], 32),
+    "doctor": (["doctor"], 34),
     "schema": (["schema", "describe", "people.toml"], 45),
     "audit": (AUDIT, 80),
     "page": (

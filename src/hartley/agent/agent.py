@@ -15,10 +15,9 @@ from hartley.agent.ledger import opened_ledger
 from hartley.engines.coded_table import is_database
 from hartley.engines.registry import EMBEDDED
 from hartley.exact import bits_at_least
-from hartley.report import html_table, in_notebook
 from hartley.schema.schema import Schema
 from hartley.tables.opening import open_table
-from hartley.text import bits_down, bits_up, count_of, exactly
+from hartley.text import bits_down, bits_up, count_of, exactly, html_table, in_notebook
 from hartley.trusted.agent import TrustedAgent
 from hartley.trusted.data import dataset_state
 from hartley.trusted.ledger.sqlite import BESIDE

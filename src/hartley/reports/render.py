@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.files import one_line, write_whole
-from hartley.report import Cell, Report, html_table, in_notebook
+from hartley.report import Cell, Report
 from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
-from hartley.text import join_first
+from hartley.text import html_table, in_notebook, join_first
 
 if TYPE_CHECKING:
     import os

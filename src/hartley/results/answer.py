@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from hartley.errors import EngineError, OptionError
 from hartley.exact import float_above, float_below
 from hartley.files import as_exact, as_text, as_truth, each, require
-from hartley.report import html_table, in_notebook
 from hartley.results import codec
-from hartley.text import as_date, bits_down, bits_up, distinct, interval_words
+from hartley.text import (
+    as_date,
+    bits_down,
+    bits_up,
+    distinct,
+    html_table,
+    in_notebook,
+    interval_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from hartley.exact import bits_at_least, write_integer
 from hartley.files import as_cells, as_error, as_text, require
-from hartley.report import html_table, in_notebook
 from hartley.results import codec
-from hartley.text import bits_text, bits_up, join_first, number, plural, price_words
+from hartley.text import (
+    bits_text,
+    bits_up,
+    html_table,
+    in_notebook,
+    join_first,
+    number,
+    plural,
+    price_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
