@@ -17,7 +17,8 @@ def call(monkeypatch, capsys, hosted):
     monkeypatch.setenv("HARTLEY_TOKEN", hosted.token)
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["hartley", *map(str, words), "--url", hosted.url])
+        shown = () if "--text" in words else ("--json",)
+        monkeypatch.setattr(sys, "argv", ["hartley", *map(str, words), *shown, "--url", hosted.url])
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()

@@ -178,12 +178,12 @@ def test_no_identifier_of_a_real_file_leaves(name, tmp_path):
     path = FOLDER / name
     report, draft = confirmed_draft(path, tmp_path)
     roles = Roles.read(draft)
-    assert {*IDENTIFYING[name]} <= {*roles.named("identifier")}
+    assert {*IDENTIFYING[name]} <= {*roles.named("identifier", "unit")}
     release = hartley.anonymize(path, k=5, suppress="0.1", roles=draft)
     out = release.write(tmp_path / "out.csv")
     with Path(out).open(newline="") as file:
         rows = list(csv.DictReader(file))
-    hidden = {*roles.named("identifier", "weight", "household")}
+    hidden = {*roles.named("identifier", "unit", "weight", "household")}
     assert rows
     assert not hidden & rows[0].keys()
     assert rows[0].keys() <= {*roles.named("key", "confidential", "kept")}

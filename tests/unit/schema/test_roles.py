@@ -269,7 +269,7 @@ def test_a_perturbation_by_roles_leaves_dates_alone(tmp_path):
     people = {
         "sex": ["F", "M"] * 10,
         "birth": [dt.date(1990, 1, 1 + i) for i in range(20)],
-        "ill": ["flu", "hiv"] * 10,
+        "ill": ["flu", "flu", "hiv", "hiv"] * 5,
     }
     columns = {"sex": {"role": "key"}, "birth": {"role": "key"}, "ill": {"role": "confidential"}}
     roles = {"confirmed": True, "columns": columns}

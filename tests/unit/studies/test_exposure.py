@@ -416,6 +416,7 @@ def test_a_perturbed_secret_is_not_given_away_for_certain(tmp_path):
         retain="0.9",
         keep="sex",
         confidential="ill",
+        allow_dependence="sex",
         seed=1,
     )
     assert report.people.given_away == {}

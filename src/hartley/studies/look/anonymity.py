@@ -488,10 +488,8 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         >>> ill = ["flu", "flu", "flu", "flu", "hiv", "flu"]
         >>> ward = {"age": ["20-29"] * 3 + ["30-39"] * 3, "ill": ill}
         >>> report = anonymity(ward, keys="age", confidential="ill")
-        >>> print(report.headline)
-        the dict is 3-anonymous over age: 6 people among fewer than 5. From age, the ill of 3 of 6
-        people is certain. A guess from age is right for 83.33 % of people, without it for 83.33 %.
-        Coarsen or drop a released column (hartley anonymize), or release bins (--bins).
+        >>> report["ill"].verdict.word, report["ill"].verdict.told
+        ('tells', 3)
         >>> report.leakage, report["ill"].equal_closeness
         (1.0, Fraction(1, 6))
     """

@@ -665,10 +665,8 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
     Example:
         >>> people = {"age": [31, 32, 47, 48], "sex": ["F", "F", "M", "M"]}
         >>> report = audit(people, secret="age", released="sex")
-        >>> print(report.headline)
-        From sex, nobody's age is known with 95 % certainty, but some value is ruled out for all
-        people: at worst 2 of 4 values stay possible. A guess from sex is right for 50 % of people,
-        without it for 25 %. If this is too much, coarsen sex; --sweep shows what each step buys.
+        >>> report.verdict.word, report.verdict.left, report.verdict.values
+        ('rules out', 2, 4)
         >>> report["maximin_information"].value
         1.0
     """
