@@ -14,8 +14,6 @@ from hartley.tables.opening import open_texts
 from hartley.tables.reading import AS_WRITTEN
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
-if not DATA.exists():
-    DATA = Path("/work/shared/data")
 LEFT = ("identifier", "unit", "undecided", "weight", "household")
 ALLOWED = {role: {*LEFT} for role in LEFT} | {
     "key": {*LEFT, "key"},
