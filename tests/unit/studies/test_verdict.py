@@ -12,6 +12,7 @@ import pytest
 import hartley
 from hartley import Relation
 from hartley.errors import HartleyError, OptionError
+from hartley.ranges.counting import Pairs, Summary
 from hartley.studies.look.exposure import audit_risks
 from hartley.studies.look.verdict import ONE_ROW, NearbyPeople, Verdict, worst
 
@@ -156,7 +157,25 @@ def test_the_sentence_speaks_of_99_percent_where_95_says_nobody():
     assert "known with at least 99 % certainty" in verdict.sentence
 
 
-@pytest.mark.parametrize("certainty", ["1", "0.5", "nan", "often", 0])
+LONG_SHARES = ["0.951234567890123", "0.9512345678901234567", Fraction(10**10 - 1, 10**10)]
+"""Products of these with counts do not fit into a machine word."""
+
+
+def test_many_people_are_counted_exactly_at_the_finest_certainty():
+    pairs = Pairs(
+        np.array([0, 1, 0, 1]),
+        np.array([0, 0, 1, 1]),
+        np.array([999_999_000, 1_000, 1_000, 999_999_000]),
+        (2, 2),
+    )
+    summary = Summary.of_pairs(pairs)
+    known = Verdict.of_summary(summary, ["r"], ["s"], "0.999999").known
+    assert known[Fraction("0.999999")] == 2_000_000_000
+    known = Verdict.of_summary(summary, ["r"], ["s"], "0.5000009").known
+    assert known[Fraction("0.5000009")] == 2_000_000_000
+
+
+@pytest.mark.parametrize("certainty", ["1", "0.5", "nan", "often", 0, *LONG_SHARES])
 def test_a_certainty_is_a_share_above_one_half(certainty):
     summary = Relation.from_pairs([(1, 2)]).summary
     with pytest.raises(OptionError):

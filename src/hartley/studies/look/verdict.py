@@ -551,6 +551,11 @@ def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[st
             f"A certainty of {certainty} is not between one half and one",
             hint="write a share between 0.5 and 1, such as 0.95",
         )
+    # Products with counts of people, which are below 2^31, then fit into 63 bits.
+    if wanted.denominator > 2**30:
+        raise OptionError(
+            f"A certainty of {certainty} has too many digits", hint="write for example 0.95"
+        )
     counts = {share: known(share) for share in sorted({*CERTAINTIES, wanted})}
     # Few people reach a high certainty in a table whose commonest secret is nearly as common: it
     # is told all the same where a class goes beyond the table.
