@@ -269,18 +269,23 @@ def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
 def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return what ``Summary.likely`` holds, from listed pairs."""
     counts, totals, starts = pairs.counts, secret_rows[pairs.secret], pairs.offsets[:-1]
-    rows, sizes = int(counts.sum()), np.add.reduceat(counts, starts)
+
+    def largest(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.maximum.reduceat(numbers, starts)
+
+    most = largest(counts)
+    of_most = largest(np.where(counts == most[pairs.released], totals, 0))
     # The share count / total in two digits of 31 bits: different shares of numbers below 2^31
-    # differ by more than 2^-62, so their order is exact.
+    # differ by more than 2^-62, so their order is exact. Of equal shares the larger count stands.
     first, left = np.divmod(counts << 31, totals)
-    order = np.lexsort((counts, (left << 31) // totals, first, pairs.released))
-    raised = order[pairs.offsets[1:] - 1]
-    common = np.lexsort((totals, counts, pairs.released))[pairs.offsets[1:] - 1]
+    second = np.where(first == largest(first)[pairs.released], (left << 31) // totals, -1)
+    raising = np.where(second == largest(second)[pairs.released], counts, 0)
+    raised = largest(raising)
+    of_raised = largest(np.where(raising == raised[pairs.released], totals, 0))
+    rows, sizes = int(counts.sum()), np.add.reduceat(counts, starts)
     held = sizes[pairs.released]
     moved = np.add.reduceat(np.abs(counts * rows - totals * held) - totals * held, starts)
-    return np.stack(
-        [counts[common], totals[common], counts[raised], totals[raised], moved + rows * sizes]
-    )
+    return np.stack([most, of_most, raised, of_raised, moved + rows * sizes])
 
 
 def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
