@@ -136,7 +136,7 @@ def print_report(report: Report, console: Console, most: int | None = None) -> N
     shown = shown_sections(report)
     console.print()
     console.print(Text(wrapped(report.name, console.width), "dim"))
-    console.print(Text(report.headline, "bold"), soft_wrap=True)
+    console.print(Text(report.headline, "bold"), soft_wrap=not console.is_terminal)
     _print_tiles(report.tiles, console)
     fitting: Sequence[Section | None] = shown
     if most is not None:

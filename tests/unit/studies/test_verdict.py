@@ -495,3 +495,15 @@ def test_incomes_of_the_sample_within_twenty_thousand():
 def test_bad_distances_and_certainties(secret, options, words):
     with pytest.raises(OptionError, match=words):
         hartley.audit(hartley.people(50), secret=secret, released="sex", **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["A flu 1", "B hiv 2", "B flu 2"], "is certain, because nobody else has their values."),
+        (["A flu 1", "B hiv 2"], "is certain, of 1 of them because nobody else has their values."),
+        (["A flu 2", "B hiv 2"], "of all people is certain. "),
+    ],
+)
+def test_a_sentence_says_of_how_many_it_is_certain_because_they_are_alone(rows, said):
+    assert said in ward(*rows).sentence

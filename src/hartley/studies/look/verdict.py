@@ -371,11 +371,8 @@ class Verdict:
             return self._of_record(released)
         match self.word:
             case "tells":
-                alone = (
-                    f", of {self.told_alone:,} of them because nobody else has their values"
-                    if self.told_alone
-                    else ""
-                )
+                of_them = "" if self.told_alone == self.told else f"of {self.told_alone:,} of them "
+                alone = f", {of_them}because nobody else has their values" * bool(self.told_alone)
                 more = known > self.told
                 return (
                     f"From {released}, the {secret} of {_people(self.told, self.people)} is "
