@@ -147,8 +147,8 @@ class Table:
             return f"did you mean '{lower[close[0]]}'?"
         if not self.surely_named:
             return (
-                "look at the header line of the file; if it has none, name its columns with "
-                "--names or open_table(..., names=)"
+                "name the line of the column names with --header-line (hartley scan proposes it); "
+                "if the file has none, name its columns with --names or open_table(..., names=)"
             )
         shown = ", ".join(self.columns[:12]) + (", ..." if len(self.columns) > 12 else "")
         return f"the columns are {shown}"
@@ -167,7 +167,7 @@ def names_of(names: str | Sequence[Any]) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def refuse_doubled(names: Iterable[str], table: str) -> None:
+def refuse_doubled(names: Iterable[str], table: str, hint: str = "rename one of them") -> None:
     """Raise an error for names that are equal apart from case, which the engine ignores."""
     seen: dict[str, str] = {}
     for name in names:
@@ -177,9 +177,7 @@ def refuse_doubled(names: Iterable[str], table: str) -> None:
             called = (
                 f"'{name}'" if name == earlier else f"'{earlier}' and '{name}', case aside the same"
             )
-            raise ColumnError(
-                f"Two columns of {table} are named {called}", hint="rename one of them"
-            )
+            raise ColumnError(f"Two columns of {table} are named {called}", hint=hint)
 
 
 # --- errors of an engine, reported without its texts, which may be private ------------------------
@@ -218,8 +216,15 @@ def wrong_encoding(paths: Sequence[str]) -> TableError | None:
         decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
         with contextlib.suppress(OSError), opener(path, "rb") as file:
             while chunk := file.read(1 << 20):
-                if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in chunk[:100]:
+                zeros = chunk[:100].count(0)
+                if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or zeros > 25:
                     return _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
+                if zeros:
+                    return TableError(
+                        f"The file {Path(path).name} is no text: it holds zero bytes",
+                        hint="give it the ending of its format, such as .parquet or .xlsx, or "
+                        "export it as CSV",
+                    )
                 try:
                     decoder.decode(chunk)
                 except UnicodeDecodeError as error:

@@ -60,7 +60,8 @@ class ReadingOptions:
         footer: lines or rows of a sheet to leave out at the end, blank ones not counted.
         dates: "year-first", "day-first" or "month-first": 2024-12-31, 31.12.2024, 12/31/2024.
         labels: whether values of SPSS, Stata and SAS files are replaced with their labels.
-        names: names of the columns of CSV files that have no header line.
+        names: names of the columns, where a CSV file or a sheet has no header line; with
+            ``header``, they replace those of that line.
 
     Example:
         >>> ReadingOptions(null="?", trim=True).null
@@ -97,8 +98,8 @@ class ReadingOptions:
             if getattr(self, name) not in choices:
                 shown = " or ".join(map(repr, choices))
                 raise _wrong(name, f"is '{one_line(getattr(self, name))}'", f"write {shown}")
-        if self.header is not None:
-            _check_header(self.header, self.names)
+        if self.header is not None and (type(self.header) is not int or self.header < 1):
+            raise _wrong("header", "is no number of a line", "the first line is 1")
         if type(self.footer) is not int or self.footer < 0:
             raise _wrong("footer", "is no number of lines", "write 1 for the last line")
 
@@ -199,16 +200,6 @@ def _delimiter(sign: str) -> str:
     if len(sign.encode()) != 1 or sign in '"\r\n\0':
         raise _wrong("delimiter", f"is '{one_line(sign)}'", "use one sign such as ';' or 'tab'")
     return sign
-
-
-def _check_header(line: object, names: object) -> None:
-    if type(line) is not int or line < 1:
-        raise _wrong("header", "is no number of a line", "the first line is 1")
-    if names is not None:
-        raise OptionError(
-            "Names were given for columns, and a line that names them too",
-            hint="name the columns, or the line of the header",
-        )
 
 
 def _wrong(name: str, why: str, hint: str) -> OptionError:

@@ -14,7 +14,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import unicodedata
 import weakref
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -223,35 +222,33 @@ def _cut_footer(file: Any, footer: int, name: str) -> None:
         length *= 2
 
 
-def suspected_encoding(path: str | Path, candidates: Sequence[str] = ("utf-8", "cp1252")) -> str:
+def suspected_encoding(path: str | Path) -> str:
     """Return the encoding that a CSV file seems to have: by its mark, or the first that fits.
 
     UTF-16 is recognised by its mark. A file that is no UTF-8 is taken for the encoding of Western
     Windows, which is a guess: no text says in which of the one-byte encodings it was written.
     """
     opener: Any = gzip.open if str(path).endswith(".gz") else open
-    decoders = {name: codecs.getincrementaldecoder(name)() for name in candidates}
     with opener(path, "rb") as file:
-        first = True
-        while decoders:
-            chunk = file.read(CHUNK)
-            if first and chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16"
-            first = False
-            for name in list(decoders):
-                try:
-                    decoders[name].decode(chunk, final=not chunk)
-                except UnicodeDecodeError:
-                    del decoders[name]
-            if not chunk:
-                break
-    return next(iter(decoders), "latin-1")
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+    for encoding in ("utf-8", "cp1252"):
+        with (
+            contextlib.suppress(UnicodeDecodeError),
+            opener(path, "rt", encoding=encoding, newline="") as file,
+        ):
+            while file.read(CHUNK):
+                pass
+            return encoding
+    return "latin-1"
 
 
 # --- what stands above and below the rows ---------------------------------------------------------
 
-TOTALS = re.compile("sum|summe|totals?|gesamt|insgesamt|totale|totaal|razem|suma|ogolem")
-"""Words that stand before a total, without accents."""
+TOTALS = (
+    r"(?i)^[ :*]*(sum|summe|totals?|gesamt|insgesamt|totale|totaal|razem|suma|og[oó][lł]em)[ :*]*$"
+)
+"""A word that stands before a total."""
 TYPED = re.compile(r"[+-]?[\d.,' ]*\d[\d.,' ]*%?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|(?i:true|false)")
 """A number, a date or a truth value."""
 LOOKED_AT = 1000
@@ -266,23 +263,50 @@ class Layout(NamedTuple):
     footer: int = 0
     """How many lines at the end hold no rows, blank ones not counted."""
     total: str = ""
-    """The word before the totals that one of them holds."""
+    """A word before totals in one of the last rows; without a footer, the row does not add up."""
     separator: str = ""
     """The sign between fields; empty where lines have no usual number of fields."""
     width: int = 0
     """How many fields most lines have."""
+    doubtful: bool = False
+    """Whether another sign splits most lines into as many fields, as decimal commas may."""
 
 
-def is_total(text: str) -> bool:
-    """Tell whether a text is a word for a total.
+def suspected_reading(path: str, reading: ReadingOptions) -> tuple[ReadingOptions, list[str]]:
+    """Guess how a file is read where nobody said it, and say what was guessed.
 
-    Example:
-        >>> is_total("Summe:"), is_total("Ogółem"), is_total("Sumatra")
-        (True, True, False)
+    What can be guessed is the encoding, the line of the names, and how many lines at the end hold
+    no rows.
     """
-    plain = unicodedata.normalize("NFKD", text.casefold().replace("ł", "l"))
-    plain = "".join(sign for sign in plain if sign not in " :*" and sign.isascii())
-    return TOTALS.fullmatch(plain) is not None
+    if path.endswith(".zst"):
+        return reading, []
+    if reading.encoding == AS_WRITTEN.encoding and _format(path) is FileFormat.CSV:
+        reading = replace(reading, encoding=suspected_encoding(path))
+    found, name, said = suspected_layout(path, reading), Path(path).name, []
+    if found.doubtful:
+        reading = replace(reading, delimiter=found.separator)
+        said.append(f"The sign between the fields of {name} seems to be {found.separator!r}.")
+    if found.header is not None:
+        reading = replace(reading, header=found.header)
+        said.append(
+            f"The columns of {name} seem to be named in line {found.header} "
+            f"(--header-line {found.header})."
+        )
+    if found.total and not found.footer and not reading.footer:
+        said.append(
+            f"'{found.total}' stands in one of the last rows of {name}, which does not add up: if "
+            "it is no person, leave it out (--footer 1)."
+        )
+    if found.footer and not reading.footer:
+        reading = replace(reading, footer=found.footer)
+        last = "The last line" if found.footer == 1 else f"The last {found.footer} lines"
+        what = f"a total ('{found.total}')" if found.total else "no row"
+        verb = ("seems", "is") if found.footer == 1 else ("seem", "are")
+        said.append(
+            f"{last} of {name} {verb[0]} to hold {what} and {verb[1]} left out "
+            f"(--footer {found.footer})."
+        )
+    return reading, said
 
 
 def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> Layout:
@@ -296,25 +320,30 @@ def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> L
         with _open_sheet(name, reading) as page:
             cells = ([_text(cell, ".") or "" for cell in row] for row in page)
             rows = [*zip(*zip_longest(*cells, fillvalue=""), strict=True)]
-        return _layout(rows, rows, rows, replace(reading, decimal="."), "\0")
+        return _layout(rows, rows, rows, reading, "\0")
     if form is not FileFormat.CSV or name.endswith(".zst"):
         return Layout()
     top = [*islice(_lines(name, reading), LOOKED_AT)]
-    end = deque(_lines(name, reading), LOOKED_AT)
+    # Of a long file that is not compressed, only the end is read.
+    start = 0 if name.endswith(".gz") else max(os.path.getsize(name) - CHUNK, 0) // 4 * 4
+    end = [*deque(_lines(name, reading, start), LOOKED_AT)][start > 0 :]
     try:
-        sign = reading.delimiter or max(
-            SEPARATORS, key=lambda sign: _usual_width([*_fields(top, sign)])
-        )
+        usual = {sign: _usual_width([*_fields(top, sign)]) for sign in SEPARATORS}
+        sign = reading.delimiter or max(usual, key=usual.__getitem__)
         everything = _fields(_lines(name, reading), sign)
-        return _layout([*_fields(top, sign)], [*_fields(end, sign)], everything, reading, sign)
+        found = _layout([*_fields(top, sign)], [*_fields(end, sign)], everything, reading, sign)
+        rivals = [usual[other] for other in SEPARATORS if other != sign]
+        doubt = any(2 * times > len(top) and width >= found.width for times, width in rivals)
+        return found._replace(doubtful=doubt and found.width > 1 and reading.delimiter is None)
     except csv.Error:  # a field without an end
         return Layout()
 
 
-def _lines(path: str, reading: ReadingOptions) -> Iterator[str]:
+def _lines(path: str, reading: ReadingOptions, start: int = 0) -> Iterator[str]:
     opener: Any = gzip.open if path.endswith(".gz") else open
     encoding = "utf-8-sig" if reading.encoding == "utf-8" else reading.encoding
     with opener(path, "rt", encoding=encoding, errors="replace") as file:
+        file.buffer.seek(start)
         yield from file
 
 
@@ -343,14 +372,10 @@ def _layout(
     below = islice(rows, header or reading.header or 0, None)
     last = [row for row in reversed(end) if any(map(str.strip, row))]
     footer = next((k for k, row in enumerate(last) if not _is_remark(row, width)), 0)
-    total = ""
-    for place, row in enumerate(last[footer : footer + 3], footer):
-        words = [*filter(is_total, row)]
-        if words and _adds_up(row, below, reading):
-            footer, total = place + 1, words[0].strip()
-            break
-        if not words:
-            break
+    row = last[footer] if footer < len(last) else ()
+    total = next((cell.strip() for cell in row if re.match(TOTALS, cell)), "")
+    if total and _adds_up(row, below):
+        footer += 1
     return Layout(header, footer, total, separator, width)
 
 
@@ -371,23 +396,23 @@ def _is_remark(row: Sequence[str], width: int) -> bool:
     """Tell whether a row is too short or long for the table, or holds a single text."""
     filled = [cell.strip() for cell in row if cell.strip()]
     alone = width > 2 and len(filled) == 1
-    return len(row) != width or (alone and not TYPED.fullmatch(filled[0]) and not is_total(*filled))
+    said = alone and not TYPED.fullmatch(filled[0]) and not re.match(TOTALS, filled[0])
+    return len(row) != width or said
 
 
-def _adds_up(row: Sequence[str], rows: Iterable[Sequence[str]], reading: ReadingOptions) -> bool:
+def _adds_up(row: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
     """Tell whether all other cells of a row are empty or the sums of what stands above them."""
-    wanted = [k for k, cell in enumerate(row) if cell.strip() and not is_total(cell)]
-    above = takewhile(lambda other: other != row, rows)
-    sums = [Fraction(0) for _ in wanted]
-    for other in above if wanted else ():
-        cells = (_amount(other[k], reading) if k < len(other) else None for k in wanted)
-        sums = [old + (new or 0) for old, new in zip(sums, cells, strict=True)]
-    return sums == [_amount(row[k], reading) for k in wanted]
+    wanted = [k for k, cell in enumerate(row) if cell.strip() and not re.match(TOTALS, cell)]
+    sums = {(k, sign): Fraction(0) for k in wanted for sign in ",."}
+    for other in takewhile(lambda other: other != row, rows) if wanted else ():
+        for k, sign in sums:
+            sums[k, sign] += (_amount(other[k], sign) if k < len(other) else None) or 0
+    return all(any(sums[k, sign] == _amount(row[k], sign) for sign in ",.") for k in wanted)
 
 
-def _amount(cell: str, reading: ReadingOptions) -> Fraction | None:
+def _amount(cell: str, decimal: str) -> Fraction | None:
     try:
-        return Fraction(cell.strip().replace(reading.decimal, "."))
+        return Fraction(cell.strip().replace(decimal, "."))
     except (ValueError, ZeroDivisionError):
         return None
 
@@ -463,7 +488,7 @@ def open_csv(
         typed(texts, types) if whole else texts,
         name,
         sampled_types=None if whole else types,
-        surely_named=reading.names is not None,
+        surely_named=reading.names is not None or reading.header is not None,
         texts=texts,
         paths=tuple(paths),
         read_paths=tuple(copied),
@@ -618,7 +643,7 @@ def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dia
 def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
     settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
     values: list[Any] = [glob.escape(path), lines, list(reading.marks), QUOTE, QUOTE]
-    if reading.names is not None:
+    if reading.names is not None and reading.header is None:
         settings.append("header = false")
     if reading.header is not None:
         settings += ["header = true", "skip = ?"]
@@ -659,7 +684,19 @@ def _check_fields(path: str, dialect: _Dialect, reading: ReadingOptions) -> None
             hint="give a name for every column",
         )
     headers = [field.strip() for field in fields if dialect.has_header]  # as the engine does
-    refuse_doubled(reading.names or headers, name)
+    refuse_doubled(reading.names or headers, name, _renamed(headers, reading))
+
+
+def _renamed(names: Sequence[str], reading: ReadingOptions) -> str:
+    """Return the hint for names of which some are equal: others for all columns."""
+    others: dict[str, str] = {}
+    for place, name in enumerate(names):
+        new = name.strip().replace(",", " ") or f"column{place}"
+        while new.lower() in others:
+            new += "_2"
+        others[new.lower()] = new
+    words = replace(AS_WRITTEN, header=reading.header or 1, names=tuple(others.values())).words
+    return f"rename one of them, or name all columns with {shlex.join(words)}"
 
 
 # --- Excel, SPSS, Stata and SAS, read completely into memory --------------------------------------
@@ -688,7 +725,7 @@ def _read_sheet(path: str, reading: ReadingOptions) -> Any:
     import pyarrow as pa
 
     with _open_sheet(path, reading) as page:
-        names, places, below = _named_columns(page, Path(path).name, reading)
+        names, places, below = _named_columns(page, path, reading)
         rows = _all_but_last((row for row in below if any(map(_full, row))), reading.footer)
         pieces: dict[int, list[Any]] = {place: [] for place in places}
         while chunk := list(islice(rows, ROWS_AT_ONCE)):
@@ -745,12 +782,14 @@ def _sheet(book: Any, file: str, wanted: str | None) -> Any:
 
 
 def _named_columns(
-    rows: Iterator[tuple[Any, ...]], file: str, reading: ReadingOptions
+    rows: Iterator[tuple[Any, ...]], path: str, reading: ReadingOptions
 ) -> tuple[list[str], list[int], Iterator[tuple[Any, ...]]]:
     """Return the names of the columns, their places, and the rows below the names."""
+    file = Path(path).name
     # Without a named line, the first row with a value holds the names. If it has a single value and
     # the next row has several or none, it is a title, and the file is refused.
     if reading.names is not None:
+        rows = islice(rows, reading.header or 0, None)
         return list(reading.names), list(range(len(reading.names))), rows
     skipped = islice(rows, (reading.header or 1) - 1, None)
     below = skipped if reading.header else dropwhile(lambda row: not any(map(_full, row)), skipped)
@@ -764,10 +803,12 @@ def _named_columns(
     if reading.header is None and len(cells) == 1 and second and sum(map(_full, second[0])) != 1:
         raise TableError(
             f"The first row of the sheet of {file} is a title, not the names of its columns",
-            hint="name the line of the header, for example with --header-line 3",
+            hint="name the line of the header, for example with --header-line "
+            f"{suspected_layout(path, reading).header or 3}",
         )
     names = [text.strip() if reading.trim else text for text in cells.values()]
-    refuse_doubled(names, file)
+    filled = [cells.get(place, "") for place in range(max(cells) + 1)]
+    refuse_doubled(names, file, _renamed(filled, reading))
     return names, list(cells), chain(second, below)
 
 
@@ -1030,11 +1071,6 @@ def _format(path: str) -> FileFormat:
         return FileFormat.PARQUET
     with Path(path).open("rb") as file:
         return FileFormat.PARQUET if file.read(4) == b"PAR1" else FileFormat.CSV
-
-
-def is_csv(path: str) -> bool:
-    """Tell whether a file is read as CSV."""
-    return _format(path) is FileFormat.CSV
 
 
 def _unreadable(name: str, form: FileFormat) -> TableError:

@@ -313,7 +313,6 @@ def test_near_misses_of_declared_values_are_counted_without_them(file, ending):
         ({"trim": "yes"}, "trim"),
         ({"sheet": 1}, "sheet"),
         ({"nul": ["?"]}, "did you mean null"),
-        ({"names": ["a"], "header": 1}, "a line that names them too"),
     ],
 )
 def test_wrong_options_are_refused_by_name(options, sentence):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ import numpy as np
 
 from hartley.engines.table import Kind, run
 from hartley.errors import InputError, TableError, without_password
-from hartley.files import write_whole
+from hartley.files import STANDARD_INPUT, write_whole
 from hartley.kernels.dependence import find_dependences
 from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
@@ -39,8 +38,8 @@ from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
 from hartley.studies.look.verdict import Verdict, worst
 from hartley.tables.opening import is_address, open_table, open_texts
 from hartley.tables.reading import AS_WRITTEN, TEXT
-from hartley.tables.row_files import is_csv, suspected_encoding
-from hartley.text import conjugate, count_of, listed, share_text
+from hartley.tables.row_files import suspected_reading
+from hartley.text import command_line, conjugate, count_of, listed, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,10 +60,7 @@ if TYPE_CHECKING:
 COMBINATION = (
     "A combination counts the people whom all its columns single out together, and no part of them."
 )
-CONFIDENTIAL_NOTE = (
-    "This scan describes real people: keep it as confidential as the table. It shows no value of "
-    "an identifier."
-)
+CONFIDENTIAL_NOTE = "This scan describes real people: keep it as confidential as the table."
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +99,8 @@ class ScanReport(Readable):
     """How many people each class of equal keys has."""
     persons: NDArray[np.int64] | None = None
     """Whose each row is; None: one row is one person."""
-    source: str | None = None
-    """The file as the user named it, for the commands."""
+    source: tuple[str, ...] = ()
+    """The files as the user named them, for the commands."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
     draft: str | None = None
@@ -199,7 +195,7 @@ class ScanReport(Readable):
         if self.undecided:
             some = count_of(len(self.undecided), "undecided column")
             said.append(f"A draft does not release {some}: {_few(self.undecided)}.")
-        return (*said, CONFIDENTIAL_NOTE)
+        return tuple(said)
 
     @property
     def _same(self) -> list[str]:
@@ -228,45 +224,48 @@ class ScanReport(Readable):
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The next three commands, ready to paste; the last two need confirmed roles."""
-        if self.source is None:
+        """The next commands, ready to paste; all but that for a draft need confirmed roles."""
+        files, reading, k = self.source, self.reading.words, self.people.k
+        if not files or STANDARD_INPUT in files:
             return ()
-        file = shlex.quote(self.source)
-        roles = shlex.quote(self.draft or "roles.toml")
-        first = f"hartley scan {file} --draft {roles}"
-        if self.draft is not None:
-            first = f"hartley schema draft {file} --roles {roles}"
-        if not self.keys and not self.confidential:
-            return (first,)
-        if not self.keys:  # amounts alone, which are averaged and not coarsened
-            amounts = shlex.quote(",".join(self.confidential))
-            return (
-                first,
-                f"hartley audit {file} --secret ROW --released {amounts}",
-                (
-                    f"hartley microaggregate {file} --columns {amounts} -k {self.people.k} "
-                    "-o released.csv"
-                ),
+        by = (*files, "--roles", self.draft or "roles.toml")
+        drafted = any(column.role == "key" for column in self.columns)
+        keys = () if drafted else ("--keys", ",".join(self.keys))
+        commands: list[tuple[object, ...]] = []
+        if self.draft is None:
+            commands.append(("scan", *files, *reading, "--draft", by[-1]))
+        elif len(files) == 1:
+            commands.append(("schema", "draft", *by))
+        if self.keys:
+            commands.append(("anonymity", *by, *keys))
+            commands.append(
+                ("anonymize", *by, *keys, "-k", k, "--suppress", 0.05, "-o", "released.csv")
             )
-        return (
-            first,
-            f"hartley anonymity {file} --roles {roles}",
-            (
-                f"hartley anonymize {file} --roles {roles} -k {self.people.k} --suppress 0.05 "
-                "-o released.csv"
-            ),
-        )
+        elif amounts := [c.name for c in self.columns if c.what == CONFIDENTIAL and c.is_number]:
+            named, read = ",".join(amounts), (*files, *reading)
+            commands.append(("audit", *read, "--secret", "ROW", "--released", named))
+            averaged = ("--columns", named, "-k", k, "-o", "released.csv")
+            commands.append(("microaggregate", *read, *averaged))
+        return tuple(command_line(*words) for words in commands)
 
     @property
     def before_commands(self) -> str:
         """What has to be done before the commands run."""
-        roles = self.draft or "roles.toml"
-        if self.draft is not None:
-            return f"Look at every role in {roles}, write confirmed = true at its top, then:"
-        return (
-            f"The first command drafts {roles}; the others run once you have looked at every role "
-            "there and written confirmed = true at its top:"
+        roles, said = self.draft or "roles.toml", []
+        if not self.source:
+            return ""
+        if STANDARD_INPUT in self.source:
+            return "Standard input is read only once: save the table to a file, and scan that."
+        confirm = f"look at every role in {roles} and write confirmed = true at its top"
+        if not any(column.role == "key" for column in self.columns):
+            such = f", such as {_few(self.keys)}" if self.keys else ""
+            said.append(f"No column is drafted as a key: give that role to what others may know{such}.")
+        said.append(
+            f"The first command drafts {roles}; before the others, {confirm}:"
+            if self.draft is None
+            else f"{confirm.capitalize()}, then:"
         )
+        return " ".join(said)
 
     @property
     def roles(self) -> Roles:
@@ -399,9 +398,10 @@ class ScanReport(Readable):
                 ),
                 table=Grid((Heading("columns"), Heading("people", "number")), single_out),
             )
-        if self.commands:
-            before = (self.before_commands,)
-            yield Section("What to do next", before, commands=self.commands)
+        before = filter(None, (CONFIDENTIAL_NOTE, self.before_commands))
+        yield Section(
+            "What to do next", tuple(before), commands=self.commands, warning=not self.commands
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scan as plain values, ready for JSON; no value of a record is in it."""
@@ -514,7 +514,11 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     if draft is not None:
         refuse_existing(Path(draft))
     tell = progress or (lambda _what, _share: None)
-    reading = _suspected(table, reading.with_marks(null, names))
+    source = _source(table)
+    reading = reading.with_marks(null, names)
+    guessed: list[str] = []
+    if len(source) == 1 and not is_address(source[0]) and os.path.isfile(source[0]):  # noqa: PTH113 - names of any length
+        reading, guessed = suspected_reading(source[0], reading)
     opened, coded, rows = _looked_at(table, reading, tell)
     unit = _name_unit(coded)
     dependences = _dependences(coded)
@@ -550,12 +554,12 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         uniques=uniques,
         not_combined=not_combined,
         duplicates=_duplicates(list(coded.values()), rows, uniques if unit is None else None),
-        notes=_notes(opened, table),
+        notes=(*guessed, *_notes(opened, table)),
         reading=_reading(reading, coded),
         class_sizes=alike,
         class_people=sizes if persons is None else _class_people(classes, persons),
         persons=persons,
-        source=_source(table),
+        source=source,
         sources=opened.paths,
         draft=None if draft is None else str(draft),
     )
@@ -730,28 +734,20 @@ def _reading(reading: ReadingOptions, coded: dict[str, CodedColumn]) -> ReadingO
     )
 
 
-def _suspected(table: object, reading: ReadingOptions) -> ReadingOptions:
-    """Guess the encoding of a CSV file that nobody named one for."""
-    if reading.encoding != AS_WRITTEN.encoding or not isinstance(table, (str, os.PathLike)):
-        return reading
-    path = Path(table)
-    if is_address(table) or not os.path.isfile(path) or not is_csv(str(path)):  # noqa: PTH113 - names of any length
-        return reading
-    if suspected_encoding(path, ["utf-8"]) == "utf-8":  # nearly always, and quickly decided
-        return reading
-    return replace(reading, encoding=suspected_encoding(path))
-
-
 def _notes(table: Table, source: object) -> tuple[str, ...]:
-    if isinstance(source, str) and _source(source) != source:
+    if isinstance(source, str) and _source(source) != (source,):
         return ("The password is left out of the commands: set PGPASSWORD, or use ~/.pgpass.",)
     if not table.surely_named and all(re.fullmatch(r"column\d+", name) for name in table.columns):
         return (f"{table.name} seems to have no header line: name its columns with --names.",)
     return ()
 
 
-def _source(table: object) -> str | None:
-    return without_password(os.fspath(table)) if isinstance(table, (str, os.PathLike)) else None
+def _source(table: object) -> tuple[str, ...]:
+    """Return the files or addresses that a shell names; none for other tables."""
+    paths = [table] if isinstance(table, (str, os.PathLike)) else table
+    if not isinstance(paths, (list, tuple)):
+        return ()
+    return tuple(without_password(os.fspath(p)) for p in paths if isinstance(p, (str, os.PathLike)))
 
 
 # --- whom it gives away -------------------------------------------------------------------------

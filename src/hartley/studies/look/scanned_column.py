@@ -17,6 +17,7 @@ import numpy as np
 
 from hartley.kernels.uniques import narrow_codes
 from hartley.ranges.joint_range import as_counted
+from hartley.tables.row_files import TOTALS
 from hartley.text import count_of, listed, percent
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def _said_of_texts(
     markers: tuple[str, ...],
     marked: NDArray[np.int64],
 ) -> list[str]:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     said = []
@@ -251,6 +253,11 @@ def _said_of_texts(
         said.append(
             f"{shown} {verb} to mark missing values, in {count_of(int(marked.sum()), 'row')}"
         )
+    totals = _matches(values, TOTALS)
+    if totals.any() and counts[totals].sum() <= FEW_MARKERS:
+        words = listed(f"'{word}'" for word in values.filter(pa.array(totals)).to_pylist())
+        rows = count_of(int(counts[totals].sum()), "row")
+        said.append(f"{words} in {rows} may be a total and no person")
     folded = pc.utf8_lower(values).dictionary_encode()
     variants = np.bincount(np.asarray(folded.indices), minlength=len(folded.dictionary)) > 1
     if variants.any():
@@ -599,6 +606,11 @@ class ScannedColumn:
     """How many characters a draft hides first."""
     rare: tuple[int, ...] = ()
     """Values in fewer rows than these are merged, in a draft."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.holds in {"numbers", "whole numbers"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
