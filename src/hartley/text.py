@@ -12,7 +12,7 @@ from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from hartley.errors import printable
+from hartley.errors import printable, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -443,13 +443,13 @@ def share_text(share: Fraction) -> str:
 
 
 def command_line(*words: object) -> str:
-    """Write a command of Hartley as a shell reads it.
+    """Write a command of Hartley as a shell reads it, without passwords of addresses.
 
     Example:
         >>> command_line("scan", "my file.csv", "--header-line", 4)
         "hartley scan 'my file.csv' --header-line 4"
     """
-    return f"hartley {shlex.join(map(str, words))}"
+    return f"hartley {shlex.join(without_password(str(word)) for word in words)}"
 
 
 def few_digits(number: float, digits: int = 4) -> str:

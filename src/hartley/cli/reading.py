@@ -258,10 +258,12 @@ def warn_near_misses(table: Table, declared: Mapping[str, Sequence[object]], ins
 
 def read_roles(roles: Path, reading: ReadingOptions) -> Roles:
     """Read confirmed roles; options of the command line replace what they say about reading."""
+    from hartley.reports.evidence import record_options
     from hartley.schema.roles import Roles
 
     confirmed = Roles.confirmed_by_owner(roles)
     both = ReadingOptions.from_dict(confirmed.reading.to_dict() | reading.to_dict())
+    record_options(both.to_dict())
     return replace(confirmed, reading=both)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,11 @@ import typer
 from hartley.cli.output import Format, is_terminal, print_json, progress_bar, say, wants_json
 from hartley.cli.reading import reads_tables
 from hartley.errors import InputError, OptionError, printable
-from hartley.files import check_files, read_text_file, write_whole
+from hartley.files import STANDARD_INPUT, check_files, read_text_file, write_whole
 from hartley.schema.roles import HEADER, RELEASED, ROLES
 from hartley.studies.look.scan import scan
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
-from hartley.text import count_of, join_first, listed
+from hartley.text import command_line, count_of, join_first, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,12 +48,11 @@ def roles_command(
     [dim]Example: hartley roles people.csv --out roles.toml[/dim]
     """
     check_files({"roles": out}, {"table": [table], "answers": filter(None, [answers])})
-    names = shlex.quote(table), shlex.quote(str(out))
     if answers is None and not is_terminal(sys.stdin):
         raise InputError(
             "There is no terminal in which to ask about the columns",
             hint="write lines such as age = key to a file and give --answers FILE, or use "
-            "hartley scan {} --draft {}".format(*names),
+            + command_line("scan", table, *reading.words, "--draft", out),
         )
     with progress_bar({"read": "Reading", "combine": "Combining columns"}) as progress:
         report = scan(table, largest=1, reading=reading, progress=progress)
@@ -67,7 +65,9 @@ def roles_command(
         return
     released = count_of(len(confirmed.named(*RELEASED)), "column")
     say(f"Wrote {out}: of {count_of(len(chosen), 'column')}, {released} can be released")
-    say("Next: hartley anonymity {} --roles {}".format(*names))
+    following = ("anonymity",) if confirmed.named("key") else ("schema", "draft")
+    if table != STANDARD_INPUT:
+        say(f"Next: {command_line(*following, table, '--roles', out)}")
 
 
 def _asked(columns: Sequence[ScannedColumn]) -> dict[str, str]:

@@ -16,7 +16,9 @@ from hartley.cli.reading import (
     warn_near_misses,
 )
 from hartley.errors import InputError, OptionError, printable
+from hartley.files import STANDARD_INPUT
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
+from hartley.text import command_line
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
@@ -89,6 +91,10 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         say(text, nl=False)
     else:
         say(f"Wrote a draft to {out}: correct it, then remove the line draft = true")
+        # By roles, codes such as 01067 are texts, which they are not without.
+        with_table = roles is None and table != STANDARD_INPUT
+        more = ("--table", table, *reading.words) if with_table else ()
+        say(f"Next: {command_line('schema', 'check', out, *more)}")
 
 
 @schema_app.command("check")

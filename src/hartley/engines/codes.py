@@ -185,7 +185,8 @@ def _days(table: Table, coding: ColumnCoding, column: Any) -> Any:
 
     kind = column.type()
     if not (kind.is_date() or kind.is_timestamp()):
-        raise _misfit(table, coding, "dates", "convert it to dates first, or describe it otherwise")
+        hint = "read it as dates, for example with --dates day-first or --roles, or describe it "
+        raise _misfit(table, coding, "dates", f"{hint}otherwise")
     name = coding.column
     if kind.is_timestamp() and (
         table.expression[name].type().timezone is not None

@@ -146,6 +146,12 @@ def recording(command: Recording) -> Iterator[None]:
         _RECORDING.reset(mark)
 
 
+def record_options(options: Mapping[str, Any]) -> None:
+    """Add options that a running command does not find on its command line."""
+    if (running := _RECORDING.get()) is not None:
+        _RECORDING.set(replace(running, options={**running.options, **options}))
+
+
 def recorded_evidence() -> Evidence | None:
     """Return the evidence of the command that runs; None if none does."""
     running = _RECORDING.get()

@@ -1,6 +1,7 @@
 """The commands that a scan prints: each of them runs when it is pasted, for files as they come."""
 
 import csv
+import json
 import random
 import shlex
 
@@ -170,3 +171,38 @@ def test_standard_input_is_no_file_of_a_command(tmp_path):
         assert "hartley scan -" not in ran.stdout
         said = " ".join(ran.stdout.split())
         assert "Standard input is read only once: save the table to a file" in said
+
+
+def test_the_evidence_of_a_run_says_how_its_roles_read_the_table(tmp_path):
+    name = titled(tmp_path)
+    command_line.run("scan", name, "--draft", "roles.toml", cwd=tmp_path)
+    path = tmp_path / "roles.toml"
+    path.write_text(path.read_text().replace("confirmed = false", "confirmed = true"))
+    words = ("anonymity", name, "--roles", "roles.toml", "--null", "keine Angabe", "--json")
+    options = json.loads(command_line.run(*words, cwd=tmp_path).stdout)["evidence"]["options"]
+    told = {key: options[key] for key in ("header", "footer", "decimal", "dates", "null")}
+    assert told == {
+        "header": 4,
+        "footer": 1,
+        "decimal": ",",
+        "dates": "day-first",
+        "null": ["keine Angabe"],
+    }
+
+
+def test_drafting_a_schema_ends_in_a_command_and_dates_in_texts_in_a_hint(tmp_path):
+    name = export(tmp_path)
+    words = ("--encoding", "cp1252", "--decimal", ",")
+    drafted = command_line.run("schema", "draft", name, *words, "-o", "s.toml", cwd=tmp_path)
+    told = drafted.stdout.partition("Next: hartley ")[2]
+    ran = command_line.run(*shlex.split(told), cwd=tmp_path)
+    assert (ran.returncode, "200 rows" in ran.stdout) == (0, True), ran.stderr
+    schema = tmp_path / "s.toml"
+    kept = '[table]\nname = "t"\n[columns.Geburtsdatum]\nkind = "private"\n'
+    schema.write_text(f"{kept}range = [1900-01-01, 2020-12-31]\n")
+    asked = ("ask", "SELECT COUNT(*) FROM t WHERE Geburtsdatum > DATE '1980-01-01'")
+    more = ("--table", name, "--schema", "s.toml", "--ledger", "l.db", "--budget", 9, *words)
+    refused = command_line.run(*asked, *more, cwd=tmp_path)
+    assert "read it as dates, for example with --dates day-first or --roles" in refused.stderr
+    ran = command_line.run(*asked, *more, "--dates", "day-first", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr

@@ -166,7 +166,7 @@ def test_a_scan_as_text_and_as_a_page(run, tmp_path):
     result = run("scan", str(path), "--details", "--html", str(page), "--risks", str(risks))
     assert result.exit_code == 0, result.output
     assert "quasi-identifier candidate" in result.output
-    assert f"hartley scan {path} --draft roles.toml" in result.output
+    assert f"hartley scan {path} --null '?' --trim --draft roles.toml" in result.output
     assert f"Report: {page}" in result.output
     content = page.read_text()
     assert "stand among fewer than 5" in content

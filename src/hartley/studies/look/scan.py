@@ -735,7 +735,7 @@ def _reading(reading: ReadingOptions, coded: dict[str, CodedColumn]) -> ReadingO
 
 
 def _notes(table: Table, source: object) -> tuple[str, ...]:
-    if isinstance(source, str) and _source(source) != (source,):
+    if isinstance(source, str) and without_password(source) != source:
         return ("The password is left out of the commands: set PGPASSWORD, or use ~/.pgpass.",)
     if not table.surely_named and all(re.fullmatch(r"column\d+", name) for name in table.columns):
         return (f"{table.name} seems to have no header line: name its columns with --names.",)
@@ -747,7 +747,9 @@ def _source(table: object) -> tuple[str, ...]:
     paths = [table] if isinstance(table, (str, os.PathLike)) else table
     if not isinstance(paths, (list, tuple)):
         return ()
-    return tuple(without_password(os.fspath(p)) for p in paths if isinstance(p, (str, os.PathLike)))
+    named = (os.fspath(path) for path in paths if isinstance(path, (str, os.PathLike)))
+    names = map(without_password, named)
+    return tuple(f"./{n}" if n.startswith("-") and n != STANDARD_INPUT else n for n in names)
 
 
 # --- whom it gives away -------------------------------------------------------------------------
