@@ -148,6 +148,13 @@ def test_a_german_hospital_is_drafted_right():
         ([f"{i} Main Street" for i in range(40)] * 9, "place", "identifier"),
         ([f"12 rue Pasteur {i}" for i in range(40)] * 9, "x", "identifier"),
         (["Huber", "Bauer"] * 30, "surname", "identifier"),
+        # What the values are counts more than what the column is called.
+        (["Anna", "Ben", "Carla", "Dirk", "Eva"] * 40, "treatment", "identifier"),
+        (["Weber, Anna", "Koch, Jan", "Wolf, Eva", "Roth, Paul", "M. Lea Ray"] * 9, "job", "identifier"),
+        (["Anna", "Ben", "low", "high", "none", "other"] * 40, "treatment", "confidential"),
+        (["anamnesis", "benefit", "evasion", "leap", "janitor"] * 9, "treatment", "confidential"),
+        ([f"works at number {i}" for i in range(200)], "job", "identifier"),
+        ([f"{i:05d}" for i in range(1000, 1200)], "PLZ", "key"),
         # Numbers of people that look like diagnoses, and codes of the same letter.
         ([f"P{i:04d}" for i in range(300)], "x", "identifier"),
         ([f"P{i % 90:03d}" for i in range(400)], "patient", "identifier"),

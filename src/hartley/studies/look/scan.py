@@ -192,9 +192,12 @@ class ScanReport(Readable):
                 f"{count_of(self.duplicates, 'row')} {conjugate(self.duplicates, 'repeats')} an "
                 "earlier row in every column."
             )
-        if self.undecided:
-            some = count_of(len(self.undecided), "undecided column")
-            said.append(f"A draft does not release {some}: {_few(self.undecided)}.")
+        empty = [column.name for column in self.columns if not column.different]
+        if undecided := [name for name in self.undecided if name not in empty]:
+            some = count_of(len(undecided), "undecided column")
+            said.append(f"A draft does not release {some}: {_few(undecided)}.")
+        if empty:
+            said.append(f"{_few(empty)} {conjugate(len(empty), 'is')} empty.")
         return tuple(said)
 
     @property

@@ -450,7 +450,8 @@ def _parts(name: str) -> list[str]:
 def _meanings(word: str) -> set[str]:
     """Return the lists that hold a word, or its singular."""
     for form in (word, word.removesuffix("s")):
-        if held := {name for name, words in _word_lists().items() if form in words}:
+        held = {name for name, words in _word_lists().items() if form in words} - {"given"}
+        if held:
             return held
     return set()
 
@@ -696,7 +697,7 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
 def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind, the surest first
     values, hint = facts.values, facts.hint
     if not facts.present:
-        return CONSTANT, "it has no values"
+        return CONSTANT, "it is empty"
     if (found := _judge_by_shape(facts) or _judge_by_person(facts)) is not None:
         return found
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
@@ -724,11 +725,19 @@ def _judge_by_shape(facts: _Facts) -> tuple[str, str] | None:
         for shape, pattern in _PATTERNS.items():
             if facts.values.share_matching(pattern) > NEARLY_SURE:
                 return IDENTIFIER, f"its values look like {shape}"
+        if facts.different >= FEW_CODES and facts.values.share_matching(_given()) > NEARLY_SURE:
+            return IDENTIFIER, "its values look like names of people"
         if (coded := _coded_shape(facts)) is not None:
             return coded
     if _is_prose(facts):
         return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
     return None
+
+
+@cache
+def _given() -> str:
+    """Return the pattern of texts that hold a given name."""
+    return rf"(?i)(^|[\s,;.])({'|'.join(sorted(_word_lists()['given']))})($|[\s,;.])"
 
 
 def _judge_by_person(facts: _Facts) -> tuple[str, str] | None:
@@ -781,7 +790,7 @@ def _differs(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
     if values.holds not in {"texts", "whole numbers"}:
         return None
     if facts.nearly_all_differ:
-        if values.holds == "texts" and facts.hint != "key":
+        if values.holds == "texts" and (facts.hint != "key" or values.code_length is None):
             return facts.share_different
         if facts.hint is None and values.is_numbering(facts.present):
             return f"{facts.share_different}, and they are numbered or have equally many digits"
@@ -852,6 +861,4 @@ def _suspicions(facts: _Facts, what: str) -> list[str]:
         said.append(
             f"{facts.once:,} of its values occur once: released as it is, it singles people out"
         )
-    if what == CONSTANT and not facts.present:
-        said.append("it is empty")
     return said
