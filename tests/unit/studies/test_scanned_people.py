@@ -1,6 +1,7 @@
 """A scan of people with several rows, against the definitions; and columns that say the same."""
 
 from collections import Counter, defaultdict
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -238,3 +239,24 @@ def test_the_headline_opens_with_the_worst_about_people():
     assert "As it is, nobody is unique by sex, and 0 stand among fewer than 5." in headline
     table["age"] = list(range(1000))
     assert scan(table).headline.startswith("the dict: As it is, 1,000 people (100 %) are unique by")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_missing_secrets_that_one_group_lacks_more_often_are_not_nothing(times):
+    rows = [("a", "flu")] * 5 + [("a", "hiv")] * 5 + [("b", "flu")] * 5 + [("b", "hiv")] * 5
+    more = [("a", None)] * 8 + [("b", None)] * 2
+    for lacking, word in ((more, "shifts"), ([("a", None)] * 4 + [("b", None)] * 4, "nothing")):
+        people = [*rows, *lacking]
+        sex, ill = zip(*people * times, strict=True)
+        table = {"sex": list(sex), "diagnosis": list(ill)}
+        if times == 2:
+            table["patient_id"] = [f"P{k:03d}" for k in range(len(people))] * 2
+        report = scan(table)
+        assert (report.unit is None) == (times == 1)
+        verdict = report.verdicts["diagnosis"]
+        assert verdict.word == word, report.headline
+        if word == "shifts":
+            assert (verdict.left_out, verdict.absent) == (
+                10 * times,
+                (Fraction(10, 30), Fraction(8, 18)),
+            )

@@ -21,6 +21,7 @@ from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
 from hartley.ranges.classes import combine_codes
 from hartley.ranges.counting import Pairs, Summary
+from hartley.ranges.distribution import largest_ratio
 from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import NEVER_RELEASED, ColumnRole, Roles
@@ -560,7 +561,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         notes=(*guessed, *_notes(opened, table)),
         reading=_reading(reading, coded),
         class_sizes=alike,
-        class_people=sizes if persons is None else _class_people(classes, persons),
+        class_people=_class_people(classes, persons, sizes.size),
         persons=persons,
         source=source,
         sources=opened.paths,
@@ -776,10 +777,13 @@ def _persons(unit: CodedColumn) -> NDArray[np.int64]:
     return np.unique(persons, return_inverse=True)[1]
 
 
-def _class_people(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+def _class_people(
+    classes: NDArray[np.int64], persons: NDArray[np.int64] | None, groups: int
+) -> NDArray[np.int64]:
     """Count the different people of each class."""
-    stays = np.unique(persons * (int(classes.max()) + 1) + classes)
-    return np.bincount(stays % (int(classes.max()) + 1))
+    if persons is not None:
+        classes = np.unique(persons * groups + classes) % groups
+    return np.bincount(classes, minlength=groups)
 
 
 def _exposure(
@@ -792,7 +796,7 @@ def _exposure(
     if persons is None:
         return sizes[classes], ExposureCounts.of_classes(sizes, k)
     least = np.full(int(persons.max()) + 1, persons.size)
-    np.minimum.at(least, persons, _class_people(classes, persons)[classes])
+    np.minimum.at(least, persons, _class_people(classes, persons, sizes.size)[classes])
     counts = ExposureCounts(least.size, k, int((least == 1).sum()), int((least < k).sum()))
     return least[persons], counts
 
@@ -810,14 +814,22 @@ def _verdicts(
         present = secrets < column.width - 1
         if column.width < 3:
             continue
-        named, given, secrets = column.scanned.name, classes[present], secrets[present]
+        name, given, secrets = column.scanned.name, classes[present], secrets[present]
         if persons is None:
             given = np.unique(given, return_inverse=True)[1]
             ones, sizes = np.ones_like(given), (column.width - 1, int(given.max()) + 1)
             summary = Summary.of_pairs(Pairs.gather(secrets, given, ones, sizes))
-            verdicts[named] = Verdict.of_summary(summary, keys, [named])
+            verdict = Verdict.of_summary(summary, keys, [name])
         else:
-            verdicts[named] = Verdict.of_people(persons[present], given, secrets, keys, [named])
+            verdict = Verdict.of_people(persons[present], given, secrets, keys, [name])
+        if verdict.word == "nothing":  # some classes may lack more values
+            groups, absent = int(classes.max()) + 1, ~present
+            people = _class_people(classes, persons, groups)
+            whose = None if persons is None else persons[absent]
+            lacking = _class_people(classes[absent], whose, groups)
+            shares = Fraction(int(lacking.sum()), int(people.sum())), largest_ratio(lacking, people)
+            verdict = replace(verdict, absent=shares, left_out=int(absent.sum()))
+        verdicts[name] = verdict
     return verdicts
 
 

@@ -725,12 +725,13 @@ def _judge_by_shape(facts: _Facts) -> tuple[str, str] | None:
         for shape, pattern in _PATTERNS.items():
             if facts.values.share_matching(pattern) > NEARLY_SURE:
                 return IDENTIFIER, f"its values look like {shape}"
-        if facts.different >= FEW_CODES and facts.values.share_matching(_given()) > NEARLY_SURE:
-            return IDENTIFIER, "its values look like names of people"
         if (coded := _coded_shape(facts)) is not None:
             return coded
     if _is_prose(facts):
         return FREE_TEXT, "its values are long texts of many words, in which anything can stand"
+    named = facts.values.is_text and facts.different >= FEW_CODES
+    if named and facts.values.share_matching(_given()) > NEARLY_SURE:
+        return IDENTIFIER, "its values look like names of people"
     return None
 
 
