@@ -151,6 +151,13 @@ def test_warnings_and_commands_are_never_left_out(many):
         assert text.index("Beware begins.") < text.index("hartley scan")
 
 
+def test_commands_are_shown_below_a_headline_that_takes_all_lines():
+    following = Section("What to do next", ("Then:",), commands=("hartley scan people.csv",))
+    console = Console(width=WIDTH, highlight=False, file=io.StringIO())
+    print_report(Report("Scan", "Somebody is told. " * 200, (), (following,)), console, MOST)
+    assert "  hartley scan people.csv\n" in console.file.getvalue()
+
+
 def test_a_section_that_is_shown_whole_is_not_named():
     assert "--details" not in printed([section("First", points=5, rows=3)])
 

@@ -489,7 +489,7 @@ class AuditReport(Readable):
             ),
         )
         yield Section(
-            "Released values that narrow the secret most",
+            "Released values that narrow the secret most: as confidential as the table",
             table=Grid(
                 (
                     Heading(", ".join(self.released), "data"),
