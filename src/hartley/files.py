@@ -251,6 +251,14 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     return Path(path)
 
 
+def refuse_existing(path: str | os.PathLike[str]) -> None:
+    """Raise an error for a draft that would replace a file: its owner may have corrected it."""
+    if os.path.lexists(path):
+        raise InputError(
+            f"The file {path} exists already", hint="choose another name for the draft"
+        )
+
+
 def _empty_file(path: Path) -> tuple[Path, int]:
     """Make an empty file that nobody else can read; return the permissions for the finished file.
 

@@ -11,7 +11,6 @@ import typer
 from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
 from hartley.cli.reading import (
     RolesFile,
-    given_options,
     open_tables,
     read_roles,
     reads_tables,
@@ -19,7 +18,7 @@ from hartley.cli.reading import (
 from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 from hartley.files import check_files, read_text_file
-from hartley.tables.reading import AS_WRITTEN, ReadingOptions
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions, option_of
 from hartley.text import listed
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
         others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
-        refuse_local(local | others | given_options(reading))
+        refuse_local(local | others | {option_of(name): name for name in reading.to_dict()})
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         remote = connected(url, token_file, dataset, certificates, insecure=insecure)
         ask_service(remote, asked, wishes, json)
@@ -310,7 +309,7 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if url is not None:
         local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
         others = {"--analyst": analyst, "--html": html, "--csv": csv}
-        refuse_local(local | others | given_options(reading))
+        refuse_local(local | others | {option_of(name): name for name in reading.to_dict()})
         wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
         asked = _asked(question, file)
         remote = connected(url, token_file, dataset, certificates, insecure=insecure)

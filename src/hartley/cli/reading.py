@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from hartley.errors import HartleyError, OptionError, printable
 from hartley.files import one_line
 from hartley.inputs import RolesSource
-from hartley.tables.reading import AS_WRITTEN, ReadingOptions
+from hartley.tables.reading import AS_WRITTEN, ReadingOptions, option_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,62 +31,34 @@ RolesFile = Annotated[
 ]
 
 
-def _about(name: str, metavar: str | None, text: str) -> Any:  # noqa: ANN401 - Typer's own type
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel=PANEL)
-
-
-READING: dict[str, tuple[Any, Any, Any]] = {
-    "null": (
-        list[str] | None,
-        _about("--null", "TEXT", "Treat this text as a missing value; may be repeated."),
-        None,
-    ),
+_OPTIONS: dict[str, tuple[Any, str | None, str]] = {
+    "null": (list[str] | None, "TEXT", "Treat this text as a missing value; may be repeated."),
     "names": (
         str | None,
-        _about("--names", "COL,COL,...", "Column names for files without a header line."),
-        None,
+        "COL,COL,...",
+        "Column names for files without a header line, or in place of the --header-line.",
     ),
-    "trim": (bool, _about("--trim", None, "Leave out spaces around values and names."), False),
-    "encoding": (
-        str,
-        _about("--encoding", "NAME", "The encoding of CSV files, for example cp1252."),
-        AS_WRITTEN.encoding,
-    ),
-    "decimal": (
-        str,
-        _about("--decimal", ".|,", "The sign before the decimals of a number in texts."),
-        AS_WRITTEN.decimal,
-    ),
-    "delimiter": (
-        str | None,
-        _about("--delimiter", "SIGN", "The sign between fields of a CSV file, or tab."),
-        None,
-    ),
-    "sheet": (str | None, _about("--sheet", "NAME", "The sheet of an Excel file."), None),
-    "header": (
-        int | None,
-        _about("--header-line", "N", "The line that holds the names of the columns."),
-        None,
-    ),
-    "footer": (
-        int,
-        _about("--footer", "N", "Leave out this many lines at the end, such as totals."),
-        AS_WRITTEN.footer,
-    ),
+    "trim": (bool, None, "Leave out spaces around values and names."),
+    "encoding": (str, "NAME", "The encoding of CSV files, for example cp1252."),
+    "decimal": (str, ".|,", "The sign before the decimals of a number in texts."),
+    "delimiter": (str | None, "SIGN", "The sign between fields of a CSV file, or tab."),
+    "sheet": (str | None, "NAME", "The sheet of an Excel file."),
+    "header": (int | None, "N", "The line that holds the names of the columns."),
+    "footer": (int, "N", "Leave out this many lines at the end, such as totals."),
     "dates": (
         str,
-        _about(
-            "--dates",
-            "year-first|day-first|month-first",
-            "How days are written: 2024-12-31, 31.12.2024 or 12/31/2024.",
-        ),
-        AS_WRITTEN.dates,
+        "year-first|day-first|month-first",
+        "How days are written: 2024-12-31, 31.12.2024 or 12/31/2024.",
     ),
-    "labels": (
-        bool,
-        _about("--labels", None, "Use the labels of values in SPSS, Stata and SAS files."),
-        False,
-    ),
+    "labels": (bool, None, "Use the labels of values in SPSS, Stata and SAS files."),
+}
+READING: dict[str, tuple[Any, Any, Any]] = {
+    name: (
+        kind,
+        typer.Option(option_of(name), metavar=metavar, help=text, rich_help_panel=PANEL),
+        None if name == "null" else getattr(AS_WRITTEN, name),
+    )
+    for name, (kind, metavar, text) in _OPTIONS.items()
 }
 """The options for reading a table: their types, their help and their defaults."""
 
@@ -140,17 +112,6 @@ def reading_of(options: Mapping[str, Any]) -> ReadingOptions:
     names = split_columns([named["names"]], ()) if named["names"] else None
     null = tuple(named["null"] or ())
     return ReadingOptions(**named | {"null": null, "names": names and tuple(names)})
-
-
-def given_options(reading: ReadingOptions) -> dict[str, Any]:
-    """Return the options for reading that were given, as they are written on the command line.
-
-    Example:
-        >>> given_options(ReadingOptions(null="?", header=3))
-        {'--null': ['?'], '--header-line': 3}
-    """
-    renamed = {"header": "--header-line"}
-    return {renamed.get(name, f"--{name}"): value for name, value in reading.to_dict().items()}
 
 
 def split_columns(texts: list[str], columns: Sequence[str]) -> list[str]:
@@ -300,12 +261,8 @@ def columns_sentence(error: Any) -> str | None:  # noqa: ANN401 - Typer keeps th
     tables = given.get("table")
     if not tables or "-" in tables:
         return None
-    known = {field.name for field in fields(ReadingOptions)}
-    options = {name: value for name, value in given.items() if name in known}
-    if "names" in options:
-        options["names"] = split_columns([options["names"]], ())
     try:
-        table = open_table(tables, reading=ReadingOptions.from_dict(options))
+        table = open_table(tables, reading=reading_of(given))
     except HartleyError:  # the option is what is wrong first
         return None
     names = [printable(name) for name in table.columns]

@@ -15,14 +15,15 @@ from hartley.cli.reading import (
     reads_tables,
     warn_near_misses,
 )
-from hartley.errors import InputError, OptionError, printable
-from hartley.files import STANDARD_INPUT
+from hartley.errors import OptionError, printable
+from hartley.exact import log_ratio
+from hartley.files import STANDARD_INPUT, refuse_existing, write_whole
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 from hartley.text import command_line
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
-    from hartley.schema.schema import Column, Schema
+    from hartley.schema.schema import Schema
 
 schema_app = typer.Typer(
     name="schema",
@@ -84,7 +85,8 @@ def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if roles is None:
         _warn_repeated(opened)
     if out is not None:
-        _write_new(out, text)
+        refuse_existing(out)
+        write_whole(out, text)
     if json:
         print_json({"schema": text, "file": None if out is None else str(out)})
     elif out is None:
@@ -155,7 +157,7 @@ def describe_command(schema: SchemaFile, json: Format = None) -> None:
         out.print(Text(printable(line)))
     grid = Grid("column", "kind", "values", "bits", box=None, pad_edge=False)
     for column in described.columns.values():
-        words = column.name, column.kind, column.describe(), f"{_bits(column):.2f}"
+        words = column.name, column.kind, column.describe(), f"{log_ratio(column.size):.2f}"
         grid.add_row(*(Text(printable(word)) for word in words))
     out.print(grid)
 
@@ -180,7 +182,6 @@ def dummy_command(
     import pyarrow.csv
     import pyarrow.parquet
 
-    from hartley.files import write_whole
     from hartley.schema.schema import Schema
 
     writers = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
@@ -216,28 +217,7 @@ def _warn_repeated(table: Table) -> None:
             )
 
 
-def _write_new(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(
-            f"The file {path} exists already", hint="choose another name for the draft"
-        ) from None
-    except OSError:
-        raise InputError(
-            f"The file {path} cannot be written", hint="check that its folder exists"
-        ) from None
-
-
-def _bits(column: Column) -> float:
-    from hartley.exact import log_ratio
-
-    return log_ratio(column.size)
-
-
 def _summary(schema: Schema) -> dict[str, Any]:
-
     return {
         "name": schema.name,
         "unit": schema.unit,
@@ -254,7 +234,7 @@ def _summary(schema: Schema) -> dict[str, Any]:
                 "values": column.describe(),
                 "points": column.points,
                 "nullable": column.nullable,
-                "bits": _bits(column),
+                "bits": log_ratio(column.size),
             }
             for column in schema.columns.values()
         ],

@@ -64,9 +64,6 @@ class Table:
 
     texts: Any = None
     """The columns of CSV files as they are written; the expression then holds what they mean."""
-    sampled_types: Mapping[str, str] | None = None
-    """The types of the columns in the first lines of long CSV files, where no more was looked at:
-    the expression then holds texts."""
     blunt: Mapping[str, str] = field(default_factory=dict)
     """Columns that the engine would read with less precision, and what they hold."""
     zoned: frozenset[str] = frozenset()
@@ -77,8 +74,8 @@ class Table:
     """Columns that were left out when it was opened, which nothing may use."""
     paths: tuple[str, ...] = ()
     """The files that it is read from, which nothing may overwrite."""
-    read_paths: tuple[str, ...] = ()
-    """The copies in UTF-8 that the engine reads in their place, if there are any."""
+    what_is_wrong: Callable[[], TableError | None] = lambda: None
+    """Looks for what is wrong with CSV files that could not be read to their end."""
     lock: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)
     """One connection serves one thread at a time."""
 
@@ -198,7 +195,7 @@ def run(table: Table, action: Callable[[], Any]) -> Any:
         if shortage is not None:
             raise shortage from None
         if table.texts is not None:
-            raise wrong_encoding(table.read_paths or table.paths) or TableError(
+            raise table.what_is_wrong() or TableError(
                 f"The file {table.name} cannot be read to its end",
                 hint="check that all lines have the same number of fields",
             ) from None
@@ -216,8 +213,8 @@ def wrong_encoding(paths: Sequence[str]) -> TableError | None:
         decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
         with contextlib.suppress(OSError), opener(path, "rb") as file:
             while chunk := file.read(1 << 20):
-                zeros = chunk[:100].count(0)
-                if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or zeros > 25:
+                zeros, marks = chunk[:100].count(0), (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+                if chunk.startswith(marks) or 4 * zeros > len(chunk[:100]):
                     return _not_utf8(path, "is UTF-16 text or no text, not UTF-8")
                 if zeros:
                     return TableError(

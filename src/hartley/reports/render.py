@@ -181,7 +181,7 @@ def _fitting(sections: Sequence[Section], console: Console, lines: int) -> list[
             tried = [replace(short, table=replace(whole.table, most=k)) for k in rows] + tried
         for section in () if whole.details else tried:
             height = _section_text(section, console, titled=place > 0).count("\n")
-            if 0 < height and (height <= lines or (section.commands and section is tried[-1])):
+            if height > 0 and (height <= lines or (section.commands and section is tried[-1])):
                 fitting[place], lines = section, lines - height
                 points, tables = points - len(section.points), tables - (section.table is not None)
                 break

@@ -15,7 +15,6 @@ from hartley.engines.registry import dialect_at, dialect_of, frame_dialect
 from hartley.engines.table import Table, mixed_types, refuse_doubled
 from hartley.errors import EngineError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER
-from hartley.files import STANDARD_INPUT
 from hartley.tables.reading import AS_WRITTEN, clean_columns
 from hartley.tables.row_files import open_files
 
@@ -70,18 +69,6 @@ def open_table(
         _refuse_engine(engine)
         return open_files(paths, reading)
     return clean_columns(_open_other(source, engine), reading)
-
-
-def open_texts(source: object, reading: ReadingOptions = AS_WRITTEN) -> Table:
-    """Open a table whose values are looked at as they are written.
-
-    The same as ``open_table``, but the first lines of a long CSV file say how it is written and
-    what its columns hold: ``sampled_types`` says that they did. A file may go on in another way.
-    """
-    if isinstance(source, (str, os.PathLike)) and not is_address(source):
-        # Standard input is read once: there is no second look.
-        return open_files([source], reading, whole=os.fspath(source) == STANDARD_INPUT)
-    return open_table(source, reading=reading)
 
 
 def _are_paths(source: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:

@@ -156,11 +156,9 @@ class ReadingOptions:
         """
         words: list[str] = []
         for name, value in self.to_dict().items():
-            values = value if name == "null" else [",".join(value) if name == "names" else value]
-            for each in values:
-                option = "--header-line" if name == "header" else f"--{name}"
-                text = "tab" if each == "\t" else str(each)
-                words += [option] if each is True else [option, text]
+            for each in value if name == "null" else [value]:
+                text = ",".join(each) if name == "names" else "tab" if each == "\t" else str(each)
+                words += [option_of(name)] if each is True else [option_of(name), text]
         return tuple(words)
 
     @property
@@ -173,6 +171,11 @@ class ReadingOptions:
     def rewrites(self) -> bool:
         """Whether texts mean something else than what the engine would take them for."""
         return self.trim or self.decimal != "." or self.dates != "year-first"
+
+
+def option_of(name: str) -> str:
+    """Return what an option for reading is called on the command line."""
+    return "--header-line" if name == "header" else f"--{name}"
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:

@@ -68,9 +68,6 @@ _SIGNATURES = (
 SEPARATORS = ",;\t|"
 QUOTE = '"'
 ZONED = "TIMESTAMP WITH TIME ZONE"
-LONG_FILE = 2**22
-"""Bytes from which the first lines of a file are looked at before all of it is."""
-FIRST_LINES = 20_480
 READERS = {
     ".sav": "read_sav",
     ".zsav": "read_sav",
@@ -133,22 +130,51 @@ def spool_input(copies: LocalCopies) -> str:
     return str(path)
 
 
-def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
-    """Copy a CSV file into UTF-8, or refuse it with the line that is no text of its encoding."""
+def in_plain_text(path: str, reading: ReadingOptions, copies: LocalCopies) -> str:
+    """Return a CSV file in UTF-8 without mixed line ends and its footer: a copy if need be."""
+    name, kept = Path(path).name, reading.encoding == "utf-8"
     if path.endswith(".zst"):
-        raise TableError(
-            f"The file {Path(path).name} is compressed and not UTF-8 text",
-            hint="unpack it first, for example with zstd -d",
-        )
+        if not kept or reading.footer:
+            raise TableError(
+                f"The file {name} is compressed, and not UTF-8 text or with a footer",
+                hint="unpack it first, for example with zstd -d",
+            )
+        return path
+    both = feeds = returns = quotes = 0
+    for text in _pieces(path, reading.encoding):
+        both += text.count("\r\n")
+        feeds, returns = feeds + text.count("\n"), returns + text.count("\r")
+    mixed = (both > 0) + (feeds > both) + (returns > both) > 1
+    if kept and not mixed and not reading.footer:
+        return path
+    target = copies.place(name.removesuffix(".gz"))
+    with target.open("w+b") as copy:
+        for text in _pieces(path, reading.encoding):
+            parts = text.split(QUOTE)
+            begin = quotes % 2
+            if mixed:  # what stands between two quotes stays as it is
+                parts[begin::2] = [re.sub("\r\n?", "\n", part) for part in parts[begin::2]]
+            quotes += len(parts) - 1
+            # The engine skips a byte order mark.
+            copy.write(QUOTE.join(parts).encode("latin-1" if kept else "utf-8"))
+        if reading.footer:
+            _cut_footer(copy, reading.footer, name)
+    return str(target)
+
+
+def _pieces(path: str, encoding: str) -> Iterator[str]:
+    """Yield the text of a CSV file, and bytes as signs if it is UTF-8, which the engine checks.
+
+    No piece ends within a line end. A file that is no text of its encoding is refused by its line.
+    """
     opener: Any = gzip.open if path.endswith(".gz") else open
-    decoder = codecs.getincrementaldecoder(encoding)()
-    target = copies.place(Path(path).name.removesuffix(".gz"))
-    line = 1
-    with opener(path, "rb") as source, target.open("wb") as copy:
-        while True:
-            chunk = source.read(CHUNK)
+    decoder = codecs.getincrementaldecoder("latin-1" if encoding == "utf-8" else encoding)()
+    line, text = 1, ""
+    with opener(path, "rb") as source:
+        while chunk := source.read(CHUNK):
+            held = "\r" * text.endswith("\r")
             try:
-                text = decoder.decode(chunk, final=not chunk)
+                text = held + decoder.decode(chunk, final=not source.peek(1))
             except UnicodeDecodeError as error:
                 before = error.object[: error.start].decode(encoding, errors="ignore")
                 raise TableError(
@@ -157,51 +183,8 @@ def in_utf8(path: str, encoding: str, copies: LocalCopies) -> str:
                     hint="name its encoding, for example with --encoding cp1252, latin-1 or utf-16",
                 ) from None
             line += text.count("\n")
-            copy.write(text.encode())  # the engine skips a byte order mark
-            if not chunk:
-                return str(target)
-
-
-def with_plain_lines(path: str, footer: int, copies: LocalCopies) -> str:
-    """Return a CSV file with one kind of line end and without its footer: a copy if need be."""
-    if path.endswith(".zst"):
-        if footer:
-            raise TableError(
-                f"The file {Path(path).name} is compressed, so that no footer can be left out",
-                hint="unpack it first, for example with zstd -d",
-            )
-        return path
-    both = feeds = returns = 0
-    for chunk in _chunks(path):
-        both += chunk.count(b"\r\n")
-        feeds, returns = feeds + chunk.count(b"\n"), returns + chunk.count(b"\r")
-    mixed = (both > 0) + (feeds > both) + (returns > both) > 1
-    if not mixed and not footer:
-        return path
-    target, quotes = copies.place(Path(path).name.removesuffix(".gz")), 0
-    with target.open("w+b") as copy:
-        for chunk in _chunks(path):
-            parts = chunk.split(QUOTE.encode())
-            if mixed:  # what stands between two quotes stays as it is
-                begin = quotes % 2
-                parts[begin::2] = [
-                    part.replace(b"\r\n", b"\n").replace(b"\r", b"\n") for part in parts[begin::2]
-                ]
-            quotes += len(parts) - 1
-            copy.write(QUOTE.encode().join(parts))
-        if footer:
-            _cut_footer(copy, footer, Path(path).name)
-    return str(target)
-
-
-def _chunks(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file; no piece ends within a line end."""
-    opener: Any = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rb") as source:
-        while chunk := source.read(CHUNK):
-            while chunk.endswith(b"\r") and (more := source.read(1)):
-                chunk += more
-            yield chunk
+            yield text.removesuffix("\r")
+    yield "\r" * text.endswith("\r")
 
 
 def _cut_footer(file: Any, footer: int, name: str) -> None:
@@ -325,7 +308,7 @@ def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> L
         return Layout()
     top = [*islice(_lines(name, reading), LOOKED_AT)]
     # Of a long file that is not compressed, only the end is read.
-    start = 0 if name.endswith(".gz") else max(os.path.getsize(name) - CHUNK, 0) // 4 * 4
+    start = 0 if name.endswith(".gz") else max(Path(name).stat().st_size - CHUNK, 0) // 4 * 4
     end = [*deque(_lines(name, reading, start), LOOKED_AT)][start > 0 :]
     try:
         usual = {sign: _usual_width([*_fields(top, sign)]) for sign in SEPARATORS}
@@ -460,39 +443,32 @@ def open_parquet(paths: list[str], name: str) -> Table:
     )
 
 
-def open_csv(
-    paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies, *, whole: bool = True
-) -> Table:
-    """Open CSV files as one table; every column is typed by all of its texts.
-
-    Unless ``whole``, texts alone are opened, and the first lines of long files say how they are
-    written.
-    """
+def open_csv(paths: list[str], name: str, reading: ReadingOptions, copies: LocalCopies) -> Table:
+    """Open CSV files as one table; every column is typed by all of its texts."""
     backend = EMBEDDED.open()
-    copied = paths
-    if reading.encoding != "utf-8":
-        copied = [in_utf8(path, reading.encoding, copies) for path in paths]
-    copied = [with_plain_lines(path, reading.footer, copies) for path in copied]
-    # Where texts are rewritten, the types of all of them decide what they say.
-    whole = whole or reading.rewrites or max(map(os.path.getsize, copied)) <= LONG_FILE
+    copied = [in_plain_text(path, reading, copies) for path in paths]
     try:
-        texts, types = _read_csv(backend, copied, reading, -1 if whole else FIRST_LINES)
+        texts, types = _read_csv(backend, copied, reading)
     except InputError:
         raise
     except Exception:
-        for cause in (wrong_encoding(copied), *(_uneven_lines(path, reading) for path in copied)):
-            if cause is not None:
-                raise cause from None
+        if (cause := _what_is_wrong(copied, reading)) is not None:
+            raise cause from None
         raise
     return Table(
-        typed(texts, types) if whole else texts,
+        typed(texts, types),
         name,
-        sampled_types=None if whole else types,
         surely_named=reading.names is not None or reading.header is not None,
         texts=texts,
         paths=tuple(paths),
-        read_paths=tuple(copied),
+        what_is_wrong=lambda: _what_is_wrong(copied, reading),
     )
+
+
+def _what_is_wrong(paths: Sequence[str], reading: ReadingOptions) -> TableError | None:
+    """Return the sentence for bytes that are no text, or for a line of another length."""
+    uneven = (found for path in paths if (found := _uneven_lines(path, reading)))
+    return wrong_encoding(paths) or next(uneven, None)
 
 
 def _read_parquet(paths: list[str]) -> Any:
@@ -578,14 +554,14 @@ class _Dialect:
 
 
 def _read_csv(
-    backend: Any, paths: list[str], reading: ReadingOptions, lines: int
+    backend: Any, paths: list[str], reading: ReadingOptions
 ) -> tuple[Any, dict[str, str]]:
     """Return CSV files with every column as its text, and the types that the texts seem to have."""
     # Text is what a file holds: 007 is not 7 there. Quotes are the usual ones and nothing is a
     # comment, so that no record vanishes.
     parts, guesses = [], []
     for path in paths:
-        dialect = _sniff(backend, path, reading, lines)
+        dialect = _sniff(backend, path, reading)
         _check_fields(path, dialect, reading)
         columns = list(reading.names or (column["name"] for column in dialect.columns))
         if reading.trim:
@@ -628,21 +604,21 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
     return f"SELECT * FROM read_csv({literal(glob.escape(path))}, {settings})"  # noqa: S608 - quoted
 
 
-def _sniff(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
+def _sniff(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
     """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    dialect = _sniffed(backend, path, reading, lines)
+    dialect = _sniffed(backend, path, reading)
     if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
         # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
         # So any other sign that splits a line comes first, then the one of most columns.
-        others = [_sniffed(backend, path, replace(reading, delimiter=s), lines) for s in ";\t|"]
+        others = [_sniffed(backend, path, replace(reading, delimiter=s)) for s in ";\t|"]
         several = [other for other in others if len(other.columns) > 1]
         return max(several or [dialect, *others], key=lambda sniffed: len(sniffed.columns))
     return dialect
 
 
-def _sniffed(backend: Any, path: str, reading: ReadingOptions, lines: int) -> _Dialect:
-    settings = ["sample_size = ?", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
-    values: list[Any] = [glob.escape(path), lines, list(reading.marks), QUOTE, QUOTE]
+def _sniffed(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
+    settings = ["sample_size = -1", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
+    values: list[Any] = [glob.escape(path), list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None and reading.header is None:
         settings.append("header = false")
     if reading.header is not None:
@@ -906,15 +882,11 @@ class FileFormat(StrEnum):
     STATISTICS = "SPSS, Stata or SAS"
 
 
-def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True) -> Table:
-    """Open files, all of one format; only what is needed to know their columns is read.
-
-    Excel files and those of SPSS, Stata and SAS are read completely, and so are CSV files, unless
-    ``whole`` is False: then long ones are opened as texts by a look at their first lines.
-    """
+def open_files(sources: Sources, reading: ReadingOptions) -> Table:
+    """Open files, all of one format; of Parquet files only what tells their columns is read."""
     copies = LocalCopies()
     try:
-        table = _open(sources, reading, copies, whole=whole)
+        table = _open(sources, reading, copies)
     except BaseException:
         copies.close()
         raise
@@ -922,7 +894,7 @@ def open_files(sources: Sources, reading: ReadingOptions, *, whole: bool = True)
     return table
 
 
-def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, whole: bool) -> Table:
+def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies) -> Table:
     paths = [path for source in sources for path in _readable(source, copies)]
     name = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     formats = {_format(path) for path in paths}
@@ -950,7 +922,7 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies, *, who
             return open_excel(paths, name, reading)
         if form is FileFormat.STATISTICS:
             return clean_columns(open_statistics(paths, name, reading), reading)
-        return open_csv(paths, name, reading, copies, whole=whole)
+        return open_csv(paths, name, reading, copies)
     except HartleyError:
         raise
     except Exception as error:  # noqa: BLE001 - what the engine says may hold private values

@@ -15,7 +15,7 @@ import pytest
 
 from hartley.engines.table import run
 from hartley.errors import HartleyError
-from hartley.tables.opening import open_table, open_texts
+from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
 
 TABLE = {"age": list(range(300)), "sex": ["F", "M", "F"] * 100}
@@ -107,13 +107,12 @@ def test_there_are_30_files(damaged):
 
 
 @pytest.mark.parametrize("reading", [{}, {"footer": 1}, {"header": 2}, {"encoding": "utf-16"}])
-@pytest.mark.parametrize("opened", [open_table, open_texts])
-def test_a_damaged_file_is_refused_in_words_of_hartley(damaged, opened, reading):
+def test_a_damaged_file_is_refused_in_words_of_hartley(damaged, reading):
     folder, names = damaged
     refused = []
     for name in names:
         try:
-            table = opened(folder / name, reading=ReadingOptions(**reading))
+            table = open_table(folder / name, reading=ReadingOptions(**reading))
             run(table, lambda table=table: table.expression.to_pyarrow())
         except HartleyError as error:
             refused.append(str(error))

@@ -32,7 +32,6 @@ from hartley import (
 )
 from hartley.errors import ColumnError, EngineError, InputError, OptionError, TableError
 from hartley.tables.crosstab import read_grid
-from hartley.tables.opening import open_texts
 from hartley.tables.reading import near_misses
 from hartley.tables.row_files import suspected_encoding
 from hartley.tables.view import profile
@@ -603,8 +602,6 @@ def test_a_partition_is_never_read_without_its_column(path):
     ) as no:
         open_table(path)
     assert "00501" not in str(no.value)  # a value
-    with pytest.raises(TableError, match="which would be lost"):
-        open_texts(path)
     with pytest.raises(TableError, match="which would be lost"):
         open_table([path, path])
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hartley.engines.table import Kind, run
-from hartley.errors import InputError, TableError, without_password
-from hartley.files import STANDARD_INPUT, write_whole
+from hartley.errors import TableError, without_password
+from hartley.files import STANDARD_INPUT, refuse_existing, write_whole
 from hartley.kernels.dependence import find_dependences
 from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
@@ -37,8 +37,8 @@ from hartley.studies.look.scanned_column import (
 )
 from hartley.studies.look.special_uniques import LARGEST, uniques_of_codes
 from hartley.studies.look.verdict import Verdict, worst
-from hartley.tables.opening import is_address, open_table, open_texts
-from hartley.tables.reading import AS_WRITTEN, TEXT
+from hartley.tables.opening import is_address, open_table
+from hartley.tables.reading import AS_WRITTEN
 from hartley.tables.row_files import suspected_reading
 from hartley.text import command_line, conjugate, count_of, listed, share_text
 
@@ -262,8 +262,8 @@ class ScanReport(Readable):
             return "Standard input is read only once: save the table to a file, and scan that."
         confirm = f"look at every role in {roles} and write confirmed = true at its top"
         if not any(column.role == "key" for column in self.columns):
-            such = f", such as {_few(self.keys)}" if self.keys else ""
-            said.append(f"No column is drafted as a key: give that role to what others may know{such}.")
+            such = f" to what others may know, such as {_few(self.keys)}" if self.keys else ""
+            said.append(f"No column is drafted as a key: give that role{such}.")
         said.append(
             f"The first command drafts {roles}; before the others, {confirm}:"
             if self.draft is None
@@ -448,14 +448,6 @@ def _few(names: Any) -> str:  # noqa: ANN401 - names in a list or a tuple
     return listed(names)
 
 
-def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raise an error for a draft that would replace a file: the owner may have corrected it."""
-    if Path(path).exists():
-        raise InputError(
-            f"The file {path} exists already", hint="choose another name for the draft"
-        )
-
-
 # --- scan -----------------------------------------------------------------------------------------
 
 
@@ -523,7 +515,8 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     guessed: list[str] = []
     if len(source) == 1 and not is_address(source[0]) and os.path.isfile(source[0]):  # noqa: PTH113 - names of any length
         reading, guessed = suspected_reading(source[0], reading)
-    opened, coded, rows = _looked_at(table, reading, tell)
+    opened = open_table(table, reading=reading)
+    coded, rows = _coded_columns(opened, tell)
     unit = _name_unit(coded)
     dependences = _dependences(coded)
     _judge_dependences(coded, dependences)
@@ -570,42 +563,6 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
     if draft is not None:
         report.write_draft(draft)
     return report
-
-
-def _looked_at(
-    table: object, reading: ReadingOptions, tell: Progress
-) -> tuple[Table, dict[str, CodedColumn], int]:
-    """Open a table and look at its columns; where its first lines mislead, a second time."""
-    opened = open_texts(table, reading)
-    if opened.sampled_types is not None:
-        try:
-            coded, rows = _coded_columns(opened, tell)
-        except TableError:
-            pass  # a later line is written in another way: the error of the whole file says how
-        else:
-            if _begins_as_it_goes_on(opened, coded):
-                return opened, coded, rows
-        opened = open_table(table, reading=reading)
-    return opened, *_coded_columns(opened, tell)
-
-
-def _begins_as_it_goes_on(table: Table, coded: dict[str, CodedColumn]) -> bool:
-    """Tell whether all lines of a CSV file say about its header what the first ones did.
-
-    The engine takes the first line for the header if it does not fit the type of a column. One
-    column of numbers in all lines whose name is no number is enough; where all columns were texts
-    in the first lines, all lines cannot say more.
-    """
-    types = table.sampled_types or {}
-    if all(kind == TEXT for kind in types.values()):
-        return True
-    return any(
-        types[name] in {"BIGINT", "DOUBLE"}
-        and column.scanned.holds in {"whole numbers", "numbers"}
-        and not (column.scanned.markers or column.scanned.strays or column.scanned.decimal_comma)
-        and not re.match(r"[\s\d.+-]|column\d+$", name)  # the names that the engine gives
-        for name, column in coded.items()
-    )
 
 
 def _coded_columns(table: Table, tell: Progress) -> tuple[dict[str, CodedColumn], int]:
