@@ -931,43 +931,43 @@ def _open(sources: Sources, reading: ReadingOptions, copies: LocalCopies) -> Tab
 
 
 def _readable(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
-    try:
-        return _matching(source, copies)
-    except OSError:  # too long a name, or a folder that may not be looked into
-        raise TableError(
-            f"The file {os.fspath(source)} cannot be looked at",
-            hint="check its name, and who may read its folder",
-        ) from None
-
-
-def _matching(source: str | os.PathLike[str], copies: LocalCopies) -> list[str]:
     """Return the readable files that a path or a pattern names; - is standard input."""
     text = os.fspath(source) or "."
     if text == STANDARD_INPUT:
         return [spool_input(copies)]
-    pattern = glob.has_magic(text) and not Path(text).exists()
-    paths = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
-    if not paths:
-        raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
-    for path in paths:
-        if Path(path).is_dir():
-            inside = sorted(Path(path).glob("[!._]*"))
-            refuse_parts([path, *(str(child) for child in inside if "=" in child.name)])
-            endings = (child.suffix for child in inside if child.is_file())
-            ending = next((ending for ending in endings if ending.lower() in ENDINGS), None)
-            raise TableError(
-                f"{path} is a folder, not a file",
-                hint="name a file of rows: there is none that is known by its ending in it"
-                if ending is None
-                else f"name its files, for example {glob.escape(path)}/*{ending}",
-            )
-        if not Path(path).exists():
-            raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
-        if not os.access(path, os.R_OK):
-            raise TableError(f"The file {path} cannot be read", hint="check its permissions")
-        if Path(path).stat().st_size == 0:
-            raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
+    try:
+        pattern = glob.has_magic(text) and not Path(text).exists()
+        paths = sorted(glob.glob(text, recursive=True)) if pattern else [text]  # noqa: PTH207 - also absolute patterns
+        if not paths:
+            raise TableError(f"No file matches {text}", hint="check the pattern and the folder")
+        for path in paths:
+            _refuse_unreadable(Path(path))
+    except OSError:  # too long a name, or a folder that may not be looked into
+        raise TableError(
+            f"The file {text} cannot be looked at",
+            hint="check its name, and who may read its folder",
+        ) from None
     return paths
+
+
+def _refuse_unreadable(path: Path) -> None:
+    if path.is_dir():
+        inside = sorted(path.glob("[!._]*"))
+        refuse_parts([str(path), *(str(child) for child in inside if "=" in child.name)])
+        endings = (child.suffix for child in inside if child.is_file())
+        ending = next((ending for ending in endings if ending.lower() in ENDINGS), None)
+        raise TableError(
+            f"{path} is a folder, not a file",
+            hint="name a file of rows: there is none that is known by its ending in it"
+            if ending is None
+            else f"name its files, for example {glob.escape(str(path))}/*{ending}",
+        )
+    if not path.exists():
+        raise TableError(f"There is no file {path}", hint="check the spelling and the folder")
+    if not os.access(path, os.R_OK):
+        raise TableError(f"The file {path} cannot be read", hint="check its permissions")
+    if path.stat().st_size == 0:
+        raise TableError(f"The file {path} is empty", hint="pass a file with a header and rows")
 
 
 def refuse_parts(paths: list[str], form: FileFormat = FileFormat.PARQUET) -> None:
@@ -1047,17 +1047,12 @@ def _format(path: str) -> FileFormat:
 
 def _unreadable(name: str, form: FileFormat) -> TableError:
     """Return the error for an unreadable file, without any of its content."""
-    if form is FileFormat.PARQUET:
-        return TableError(
-            f"The file {name} is not a readable Parquet file",
-            hint="check that it was written completely, or rename it to .csv if it is text",
-        )
-    if form is FileFormat.CSV:
-        return TableError(
-            f"The file {name} is not a readable CSV file",
-            hint="check that every line has the same number of fields",
-        )
+    hints = {
+        FileFormat.PARQUET: "that it was written completely, or rename it to .csv if it is text",
+        FileFormat.CSV: "that every line has the same number of fields",
+    }
+    other = "that it was written completely and is not protected by a password"
+    article = f"{form} file" if form in hints else f"file of {form}"
     return TableError(
-        f"The file {name} is not a readable file of {form}",
-        hint="check that it was written completely and is not protected by a password",
+        f"The file {name} is not a readable {article}", hint=f"check {hints.get(form, other)}"
     )

@@ -23,7 +23,7 @@ from hartley.ranges.classes import combine_codes
 from hartley.ranges.counting import Pairs, Summary
 from hartley.ranges.distribution import largest_ratio
 from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
-from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile
+from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile, plain_values
 from hartley.schema.roles import NEVER_RELEASED, ColumnRole, Roles
 from hartley.studies.look.exposure import RecordRisks
 from hartley.studies.look.scanned_column import (
@@ -416,7 +416,7 @@ class ScanReport(Readable):
             "sentences": list(self.sentences),
             "suspicions": list(self.suspicions),
             "rows": self.rows,
-            "columns": [column.to_dict() for column in self.columns],
+            "columns": plain_values(self.columns),
             "keys": list(self.keys),
             "confidential": list(self.confidential),
             "undecided": list(self.undecided),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,59 +77,33 @@ class WrittenValues:
         return float(self.numbers.max(initial=-np.inf))
 
     @property
-    def _texts(self) -> Any:  # noqa: ANN401 - Arrow carries no types
+    def texts(self) -> Any:  # noqa: ANN401 - Arrow carries no types
+        """The values as texts."""
         import pyarrow as pa
 
         return self.values if self.is_text else self.values.cast(pa.string())
 
     @cached_property
-    def _lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> NDArray[np.int64]:
+        """How many characters each has."""
         import pyarrow.compute as pc
 
-        return np.asarray(pc.utf8_length(self._texts)).astype(np.int64)
-
-    @property
-    def mean_length(self) -> float:
-        """The average number of characters of a row."""
-        return float(np.average(self._lengths, weights=self.counts)) if len(self.counts) else 0.0
-
-    @property
-    def mean_words(self) -> float:
-        """The average number of words of a row."""
-        import pyarrow.compute as pc
-
-        if not len(self.counts):
-            return 0.0
-        spaces = np.asarray(pc.count_substring_regex(self._texts, pattern=r"\s+"))
-        return float(np.average(spaces + 1, weights=self.counts))
-
-    @property
-    def first_letters(self) -> set[str]:
-        """How its texts begin."""
-        import pyarrow.compute as pc
-
-        return {*pc.unique(pc.utf8_slice_codeunits(self._texts, 0, 1)).to_pylist()}
+        return np.asarray(pc.utf8_length(self.texts)).astype(np.int64)
 
     @property
     def code_length(self) -> int | None:
         """The length of all values, if they are codes of equally many characters with digits."""
         if self.holds == "whole numbers" and self.low < 0:
             return None
-        if self.holds not in ("texts", "whole numbers") or not len(self._lengths):
+        if self.holds not in ("texts", "whole numbers") or not len(self.lengths):
             return None
-        width = int(self._lengths[0])
-        same = bool((self._lengths == width).all()) and 3 <= width <= 12
+        width = int(self.lengths[0])
+        same = bool((self.lengths == width).all()) and 3 <= width <= 12
         return width if same and self.share_matching(r"^[A-Z0-9]*\d[A-Z0-9 -]*$") == 1 else None
 
     def share_matching(self, pattern: str) -> float:
         """Return the share of the values that match a pattern."""
-        return float(np.mean(_matches(self._texts, pattern))) if len(self.counts) else 0.0
-
-    def is_numbering(self, present: int) -> bool:
-        """Tell whether whole numbers number the rows, or are codes of equally many digits."""
-        dense = self.high - self.low + 1 <= 2 * present
-        width = self.code_length
-        return dense or (width is not None and width >= 5)
+        return float(np.mean(_matches(self.texts, pattern))) if len(self.counts) else 0.0
 
 
 def read_values(column: Any) -> tuple[WrittenValues, NDArray[Any]]:  # noqa: ANN401 - an Arrow column
@@ -613,13 +587,6 @@ class ScannedColumn:
         """Whether its values are numbers."""
         return self.holds in {"numbers", "whole numbers"}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, ready for JSON."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-        }
-
 
 @dataclass(frozen=True)
 class CodedColumn:
@@ -669,6 +636,10 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
     )
     what, why = _judge(facts)
     levels, mask, rare = _coarsening(facts, what)
+    suspicions = list(values.suspicions)
+    if what == CONFIDENTIAL and facts.nearly_all_differ:
+        once = f"{facts.once:,} of its values occur once"
+        suspicions.append(f"{once}: released as it is, it singles people out")
     scanned = ScannedColumn(
         name=name,
         what=what,
@@ -679,7 +650,7 @@ def scan_column(name: str, column: Any, rows: int) -> CodedColumn:  # noqa: ANN4
         different=facts.different,
         missing=rows - facts.present,
         once=facts.once,
-        suspicions=tuple(_suspicions(facts, what)),
+        suspicions=tuple(suspicions),
         markers=values.markers,
         strays=bool(values.stray_rows),
         decimal_comma=values.decimal_comma,
@@ -769,11 +740,14 @@ def _judge_by_values(facts: _Facts) -> tuple[str, str]:
 
 def _coded_shape(facts: _Facts) -> tuple[str, str] | None:
     """Say whether values have the form of diagnoses, medicines or postcodes."""
+    import pyarrow.compute as pc
+
     values, hint = facts.values, facts.hint
     if facts.different < FEW_CODES or hint == "identifier" or numbers_people(facts.name):
         return None
     # Numbers behind one letter may be those of people: P0001.
-    sure = not facts.nearly_all_differ and len(values.first_letters) > 1
+    begun = pc.unique(pc.utf8_slice_codeunits(values.texts, 0, 1))
+    sure = not facts.nearly_all_differ and len(begun) > 1
     if sure or hint in {"confidential", "unclear"}:
         for shape, pattern in _SECRET_PATTERNS.items():
             if values.share_matching(pattern) > NEARLY_SURE:
@@ -793,7 +767,8 @@ def _differs(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
     if facts.nearly_all_differ:
         if values.holds == "texts" and (facts.hint != "key" or values.code_length is None):
             return facts.share_different
-        if facts.hint is None and values.is_numbering(facts.present):
+        dense = values.high - values.low + 1 <= 2 * facts.present
+        if facts.hint is None and (dense or (values.code_length or 0) >= LONG_CODE):
             return f"{facts.share_different}, and they are numbered or have equally many digits"
     if facts.hint is not None or facts.present < FEW_ROWS:
         return None
@@ -806,10 +781,14 @@ def _differs(facts: _Facts) -> str | None:  # noqa: PLR0911 - one line a reason
 
 
 def _is_prose(facts: _Facts) -> bool:
+    import pyarrow.compute as pc
+
     values = facts.values
     if values.holds != "texts" or facts.different < min(FEW_ROWS, max(3, facts.present // 2)):
         return False
-    return values.mean_words >= MANY_WORDS and values.mean_length >= LONG_TEXT
+    words = np.asarray(pc.count_substring_regex(values.texts, pattern=r"\s+")) + 1
+    many = np.average(words, weights=values.counts) >= MANY_WORDS
+    return bool(many and np.average(values.lengths, weights=values.counts) >= LONG_TEXT)
 
 
 # --- how it could be coarsened -----------------------------------------------------------------
@@ -818,6 +797,7 @@ def _is_prose(facts: _Facts) -> bool:
 def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, tuple[int, ...]]:
     """Return widths or periods, a mask and least sizes of categories, for the draft of a key."""
     values = facts.values
+    levels: tuple[Any, ...] = ()
     if what not in KNOWN:
         return (), None, ()
     if values.holds == "dates":
@@ -828,15 +808,10 @@ def _coarsening(facts: _Facts, what: str) -> tuple[tuple[Any, ...], int | None, 
     if width is not None and (postcode or coded):
         return (), min(2, width - 1), ()
     if values.holds in ("numbers", "whole numbers") and facts.different > 10:
-        return (
-            nested_widths(values.low, values.high, whole=values.holds == "whole numbers"),
-            None,
-            (),
-        )
-    if values.holds == "texts" and facts.different > 5:
-        tenth = max(facts.rows // 100, 5)
-        return (), None, (tenth, 5 * tenth)
-    return (), None, ()
+        levels = nested_widths(values.low, values.high, whole=values.holds == "whole numbers")
+    tenth = max(facts.rows // 100, 5)
+    categories = values.holds == "texts" and facts.different > 5
+    return levels, None, (tenth, 5 * tenth) if categories else ()
 
 
 def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
@@ -850,16 +825,3 @@ def nested_widths(low: float, high: float, *, whole: bool) -> tuple[Any, ...]:
         if digit * 10.0**place >= span / 16 and (not whole or digit * 10.0**place >= 2)
     )
     return tuple(first * times if whole else float(f"{first * times:.12g}") for times in (1, 2, 4))
-
-
-# --- what is suspicious ------------------------------------------------------------------------
-
-
-def _suspicions(facts: _Facts, what: str) -> list[str]:
-    values = facts.values
-    said = list(values.suspicions)
-    if what == CONFIDENTIAL and facts.nearly_all_differ:
-        said.append(
-            f"{facts.once:,} of its values occur once: released as it is, it singles people out"
-        )
-    return said
