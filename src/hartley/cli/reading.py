@@ -25,6 +25,14 @@ PANEL = "Reading the table"
 SHOWN = 40
 """Columns that are listed where an option is missing; a file may have thousands."""
 
+OneTable = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE.",
+        show_default=False,
+    ),
+]
 RolesFile = Annotated[
     Path | None,
     typer.Option("--roles", metavar="FILE", help=RolesSource.__metadata__[0].help),

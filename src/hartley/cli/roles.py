@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hartley.cli.output import Format, is_terminal, print_json, progress_bar, say, wants_json
-from hartley.cli.reading import reads_tables
+from hartley.cli.reading import OneTable, reads_tables
 from hartley.errors import InputError, OptionError, printable
 from hartley.files import STANDARD_INPUT, check_files, read_text_file, write_whole
 from hartley.schema.roles import HEADER, RELEASED, ROLES
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from hartley.studies.look.scanned_column import ScannedColumn
 
-TABLE = "A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE."
 ANSWERS = (
     "Read lines such as age = key from this file, one for every column, or from standard input "
     "(-); nothing after = accepts the proposal."
@@ -32,7 +31,7 @@ ANSWERS = (
 
 @reads_tables
 def roles_command(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=TABLE, show_default=False)],
+    table: OneTable,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The new file of confirmed roles.")
     ] = Path("roles.toml"),

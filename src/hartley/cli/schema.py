@@ -10,6 +10,7 @@ import typer
 
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.cli.reading import (
+    OneTable,
     RolesFile,
     open_tables,
     reads_tables,
@@ -41,14 +42,7 @@ SchemaFile = Annotated[
 @schema_app.command("draft")
 @reads_tables
 def draft_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="A Parquet or CSV file, FILE.duckdb::TABLE or postgresql://...::TABLE.",
-            show_default=False,
-        ),
-    ],
+    table: OneTable,
     name: Annotated[
         str | None,
         typer.Option(

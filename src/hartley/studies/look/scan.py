@@ -260,14 +260,14 @@ class ScanReport(Readable):
             return ""
         if STANDARD_INPUT in self.source:
             return "Standard input is read only once: save the table to a file, and scan that."
-        confirm = f"look at every role in {roles} and write confirmed = true at its top"
+        look = f"at every role in {roles} and write confirmed = true at its top"
         if not any(column.role == "key" for column in self.columns):
             such = f" to what others may know, such as {_few(self.keys)}" if self.keys else ""
             said.append(f"No column is drafted as a key: give that role{such}.")
         said.append(
-            f"The first command drafts {roles}; before the others, {confirm}:"
+            f"The first command drafts {roles}; before the others, look {look}:"
             if self.draft is None
-            else f"{confirm.capitalize()}, then:"
+            else f"Look {look}, then:"
         )
         return " ".join(said)
 
