@@ -354,7 +354,7 @@ def _layout(
     header = None if reading.header or reading.names else _names_line(top, width)
     below = islice(rows, header or reading.header or 0, None)
     last = [row for row in reversed(end) if any(map(str.strip, row))]
-    footer = next((k for k, row in enumerate(last) if not _is_remark(row, width)), 0)
+    footer = next((k for k, row in enumerate(last) if not _is_remark(row, end, width)), 0)
     row = last[footer] if footer < len(last) else ()
     total = next((cell.strip() for cell in row if re.match(TOTALS, cell)), "")
     if total and _adds_up(row, below):
@@ -368,6 +368,8 @@ def _names_line(top: Sequence[Sequence[str]], width: int) -> int | None:
     most = max(len(filled) for row, filled in zip(top, cells, strict=True) if len(row) == width)
     for place, filled in enumerate(cells):
         typed = any(map(TYPED.fullmatch, filled))
+        if not place and filled and not top[0][0].strip() and len(filled) == width - 1:
+            break  # the names, above numbers of the rows that have none
         if len(top[place]) == width and not typed and 10 * len({*filled}) >= 8 * most:
             return place + 1 if any(cells[:place]) else None
         if typed and 10 * len(filled) >= 8 * most:
@@ -375,12 +377,14 @@ def _names_line(top: Sequence[Sequence[str]], width: int) -> int | None:
     return None
 
 
-def _is_remark(row: Sequence[str], width: int) -> bool:
-    """Tell whether a row is too short or long for the table, or holds a single text."""
-    filled = [cell.strip() for cell in row if cell.strip()]
-    alone = width > 2 and len(filled) == 1
-    said = alone and not TYPED.fullmatch(filled[0]) and not re.match(TOTALS, filled[0])
-    return len(row) != width or said
+def _is_remark(row: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Tell whether a row is too short or long, or holds words where others have a single one."""
+    filled = [place for place, cell in enumerate(row) if cell.strip()]
+    if len(row) != width or len(filled) != 1 or width <= 2:
+        return len(row) != width
+    cells = [" " in other[filled[0]].strip() for other in rows if len(other) == width]
+    text = row[filled[0]].strip()
+    return " " in text and not TYPED.fullmatch(text) and 2 * sum(cells) < len(cells)
 
 
 def _adds_up(row: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:

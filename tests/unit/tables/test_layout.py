@@ -122,8 +122,13 @@ def test_titles_and_totals_are_found_and_left_out(write, form, above, below, las
 def test_whole_tables_have_no_titles_and_no_totals(write):
     words = [("first", "last"), *((f"n{k % 7}", f"m{k % 5}") for k in range(30))]
     unnamed = [("", "age", "sex"), *((k, 30 + k, "F") for k in range(30))]
+    texts = [("", "age", "job"), ("p0", "?", "clerk"), *((f"p{k}", k, "nurse") for k in range(30))]
     numbers = [(k, k * k, k % 3) for k in range(30)]
-    for lines in (words, unnamed, numbers, [NAMES, *ROWS], [("a",), ("b",), ("c",)]):
+    # The last person has told nothing but an identifier.
+    bare = [NAMES, *ROWS, ("p99", "", "")]
+    people = [NAMES, *((f"Ann {k}", "A", k) for k in range(30)), ("Ann Lee", "", "")]
+    whole = [NAMES, *ROWS], [("a",), ("b",), ("c",)]
+    for lines in (words, unnamed, texts, numbers, bare, people, *whole):
         for ending in (".csv", ".xlsx"):
             found = suspected_layout(write(lines, ending), ReadingOptions())
             assert (found.header, found.footer) == (None, 0)
