@@ -230,8 +230,8 @@ def _said_of_texts(
     totals = _matches(values, TOTALS)
     if totals.any() and counts[totals].sum() <= FEW_MARKERS:
         words = listed(f"'{word}'" for word in values.filter(pa.array(totals)).to_pylist())
-        rows = count_of(int(counts[totals].sum()), "row")
-        said.append(f"{words} in {rows} may be a total and no person")
+        held = count_of(int(counts[totals].sum()), "row")
+        said.append(f"{words} in {held} may be a total and no person")
     folded = pc.utf8_lower(values).dictionary_encode()
     variants = np.bincount(np.asarray(folded.indices), minlength=len(folded.dictionary)) > 1
     if variants.any():
