@@ -312,6 +312,8 @@ def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> L
     end = [*deque(_lines(name, reading, start), LOOKED_AT)][start > 0 :]
     try:
         usual = {sign: _usual_width([*_fields(top, sign)]) for sign in SEPARATORS}
+        if reading.decimal == "," and any(usual[sign][1] for sign in SEPARATORS if sign != ","):
+            usual[","] = (0, 0)  # 1,5;2,5 has as many commas as semicolons in every line
         sign = reading.delimiter or max(usual, key=usual.__getitem__)
         everything = _fields(_lines(name, reading), sign)
         found = _layout([*_fields(top, sign)], [*_fields(end, sign)], everything, reading, sign)
@@ -565,7 +567,7 @@ def _read_csv(
     # comment, so that no record vanishes.
     parts, guesses = [], []
     for path in paths:
-        dialect = _sniff(backend, path, reading)
+        dialect = _sniffed(backend, path, reading)
         _check_fields(path, dialect, reading)
         columns = list(reading.names or (column["name"] for column in dialect.columns))
         if reading.trim:
@@ -608,19 +610,11 @@ def _select(path: str, dialect: _Dialect, columns: Sequence[str], reading: Readi
     return f"SELECT * FROM read_csv({literal(glob.escape(path))}, {settings})"  # noqa: S608 - quoted
 
 
-def _sniff(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
-    """Ask the engine how a file is written; times that do not begin with a year are texts."""
-    dialect = _sniffed(backend, path, reading)
-    if reading.decimal == "," and reading.delimiter is None and dialect.delimiter == ",":
-        # 1,5;2,5 has as many commas as semicolons in every line, and the commas are decimal ones.
-        # So any other sign that splits a line comes first, then the one of most columns.
-        others = [_sniffed(backend, path, replace(reading, delimiter=s)) for s in ";\t|"]
-        several = [other for other in others if len(other.columns) > 1]
-        return max(several or [dialect, *others], key=lambda sniffed: len(sniffed.columns))
-    return dialect
-
-
 def _sniffed(backend: Any, path: str, reading: ReadingOptions) -> _Dialect:
+    """Ask the engine how a file is written; times that do not begin with a year are texts."""
+    if reading.decimal == "," and reading.delimiter is None:  # which the engine may take for it
+        found = suspected_layout(path, replace(reading, encoding="utf-8"))
+        reading = replace(reading, delimiter=found.separator or None)
     settings = ["sample_size = -1", "nullstr = ?", "quote = ?", "escape = ?", "comment = ''"]
     values: list[Any] = [glob.escape(path), list(reading.marks), QUOTE, QUOTE]
     if reading.names is not None and reading.header is None:
