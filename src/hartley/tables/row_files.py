@@ -133,13 +133,6 @@ def spool_input(copies: LocalCopies) -> str:
 def in_plain_text(path: str, reading: ReadingOptions, copies: LocalCopies) -> str:
     """Return a CSV file in UTF-8 without mixed line ends and its footer: a copy if need be."""
     name, kept = Path(path).name, reading.encoding == "utf-8"
-    if path.endswith(".zst"):
-        if not kept or reading.footer:
-            raise TableError(
-                f"The file {name} is compressed, and not UTF-8 text or with a footer",
-                hint="unpack it first, for example with zstd -d",
-            )
-        return path
     both = feeds = returns = quotes = 0
     for text in _pieces(path, reading.encoding):
         both += text.count("\r\n")
@@ -248,9 +241,9 @@ class Layout(NamedTuple):
     total: str = ""
     """A word before totals in one of the last rows; without a footer, the row does not add up."""
     separator: str = ""
-    """The sign between fields; empty where lines have no usual number of fields."""
+    """The sign between fields, if lines were looked at."""
     width: int = 0
-    """How many fields most lines have."""
+    """How many fields most lines have, or else the first one."""
     doubtful: bool = False
     """Whether another sign splits most lines into as many fields, as decimal commas may."""
 
@@ -261,8 +254,6 @@ def suspected_reading(path: str, reading: ReadingOptions) -> tuple[ReadingOption
     What can be guessed is the encoding, the line of the names, and how many lines at the end hold
     no rows.
     """
-    if path.endswith(".zst"):
-        return reading, []
     if reading.encoding == AS_WRITTEN.encoding and _format(path) is FileFormat.CSV:
         reading = replace(reading, encoding=suspected_encoding(path))
     found, name, said = suspected_layout(path, reading), Path(path).name, []
@@ -304,7 +295,7 @@ def suspected_layout(path: str | os.PathLike[str], reading: ReadingOptions) -> L
             cells = ([_text(cell, ".") or "" for cell in row] for row in page)
             rows = [*zip(*zip_longest(*cells, fillvalue=""), strict=True)]
         return _layout(rows, rows, rows, reading, "\0")
-    if form is not FileFormat.CSV or name.endswith(".zst"):
+    if form is not FileFormat.CSV:
         return Layout()
     top = [*islice(_lines(name, reading), LOOKED_AT)]
     # Of a long file that is not compressed, only the end is read.
@@ -352,7 +343,7 @@ def _layout(
     """Judge the rows at both ends; all rows are added up if there seem to be totals."""
     times, width = _usual_width(top)
     if 2 * times <= sum(map(bool, top)):
-        return Layout()
+        return Layout(separator=separator, width=len(next(filter(None, top), ())))
     header = None if reading.header or reading.names else _names_line(top, width)
     below = islice(rows, header or reading.header or 0, None)
     last = [row for row in reversed(end) if any(map(str.strip, row))]
@@ -1007,7 +998,7 @@ def _refuse_partition(top: Path, example: Path) -> None:
     path = next((path for path in files if path.is_file()), Path("rows.parquet"))
     form = _format(str(path))
     kind, more = ("parquet", "") if form is FileFormat.PARQUET else ("csv", ", all_varchar=1")
-    ending = "".join(path.suffixes[-2:]) if path.suffix in {".gz", ".zst"} else path.suffix
+    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     pattern = f"{glob.escape(root)}/**/*{ending}".replace("'", "''")
     way = (
         f"python -c \"import duckdb; duckdb.sql('''COPY (FROM read_{kind}('{pattern}', "
@@ -1032,6 +1023,11 @@ def _format(path: str) -> FileFormat:
         raise TableError(
             f"The file {Path(path).name} is of an old format of Excel",
             hint="save it as .xlsx or as CSV UTF-8",
+        )
+    if ending == ".zst":
+        raise TableError(
+            f"The file {Path(path).name} is compressed by zstd, which is not read",
+            hint="unpack it first, for example with zstd -d",
         )
     if ending in EXCEL_ENDINGS:
         return FileFormat.EXCEL

@@ -14,7 +14,7 @@ import pyreadstat
 import pytest
 
 from hartley.engines.table import run
-from hartley.errors import HartleyError
+from hartley.errors import HartleyError, TableError
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions
 
@@ -121,3 +121,14 @@ def test_a_damaged_file_is_refused_in_words_of_hartley(damaged, reading):
         assert not FOREIGN.search(sentence)
         assert "; hint: " in sentence
         assert "\n" not in sentence
+
+
+def test_what_is_no_text_is_told_apart(tmp_path):
+    (tmp_path / "t.csv").write_bytes(bytes(range(256)) * 20)
+    (tmp_path / "t.csv.zst").write_bytes(b"\x28\xb5\x2f\xfd" + noise(60))
+    for name, said in {
+        "t.csv": r"The file t\.csv is no text: it holds zero bytes; hint: give it the ending",
+        "t.csv.zst": r"compressed by zstd, which is not read; hint: unpack it first",
+    }.items():
+        with pytest.raises(TableError, match=said):
+            open_table(tmp_path / name)

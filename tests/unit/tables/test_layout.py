@@ -162,6 +162,24 @@ def test_an_uneven_line_among_the_rows_is_named(write, place):
     assert re.search(rf"line {place + 2}\b", refused.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "id,age,ill\n1,30,HIV\n2,40\n3,50,flu,extra\n",
+            "Line 3 of t.csv has 2 fields, the header 3",
+        ),
+        ('id,note,age\n1,"open,30\n2,x,40\n', "Line 2 of t.csv has 2 fields, the header 3"),
+        ("a;b\n1;2;3\n", "Line 2 of t.csv has 3 fields, the header 2"),
+    ],
+)
+def test_lines_of_no_usual_length_are_compared_with_the_header(tmp_path, text, sentence):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(TableError) as refused:
+        rows_of(open_table(tmp_path / "t.csv"))
+    assert refused.value.problem == f"{sentence}, the header 3"
+
+
 # --- footers --------------------------------------------------------------------------------------
 
 
