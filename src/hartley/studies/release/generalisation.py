@@ -19,7 +19,6 @@ from hartley.inputs import formerly
 from hartley.kernels.classes import mondrian_boxes
 from hartley.policies.hierarchy import hierarchies_of, key_levels
 from hartley.ranges.classes import (
-    Singling,
     combine_codes,
     encode_column,
     rows_as_counted,
@@ -37,12 +36,16 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import ORDER, check_unit, open_people
+from hartley.studies.look.exposure import check_unit, open_people
 from hartley.studies.release.disclosure import (
+    SORTED,
     Disclosing,
     Undone,
     find_undone,
-    telling_columns,
+    in_order,
+    refuse_people,
+    refuse_told,
+    refuse_unreleased,
     verdicts_on,
 )
 from hartley.tables.view import keep_texts, prepare, run
@@ -61,7 +64,6 @@ if TYPE_CHECKING:
     from hartley.policies.hierarchy import Hierarchy, Level
     from hartley.schema.roles import Roles, RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
-    from hartley.studies.look.verdict import Verdict
 
 
 METHODS = ("full-domain", "mondrian")
@@ -73,7 +75,6 @@ NOTHING_AND_EVERYTHING = (
     "A key loses nothing if its values are released unchanged, and everything if they are "
     "suppressed."
 )
-SORTED = "The rows are sorted by what is released: those of one person need not stand together."
 MOST_NODES = 200_000
 """More combinations of levels than this are refused."""
 
@@ -92,16 +93,15 @@ class KeyPoints:
     """The combination of every record."""
     values: list[list[Any]]
     """The values of every key, by code."""
-    units: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-    """Every combination with every person who has it; None: a record counts as a person."""
-    homes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-    """Every combination with every household that has it; None: nobody lives together."""
+    people: Mapping[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    """Every combination with every person who has it, where a record is none, and with every
+    household."""
 
     def lost(self, large: NDArray[np.bool_]) -> int:
         """Return how many people lose a record if some combinations alone are released."""
-        if self.units is None:
+        if "person" not in self.people:
             return int(self.counts[~large].sum())
-        members, people = self.units
+        members, people = self.people["person"]
         loses = np.zeros(int(people.max()) + 1, bool)
         loses[people[~large[members]]] = True
         return int(loses.sum())
@@ -264,7 +264,7 @@ def _group(
         distinct, classes = np.unique(classes, return_inverse=True)
         width = distinct.size
     sizes = np.bincount(classes, weights=points.counts, minlength=width)
-    for members, people in filter(None, (points.units, points.homes)):
+    for members, people in points.people.values():
         amount = int(people.max()) + 1
         together = np.unique(classes[members] * amount + people)
         sizes = np.minimum(sizes, np.bincount(together // amount, minlength=width))
@@ -288,8 +288,6 @@ class AnonymizedTable(Disclosing, Readable):
     """The kept columns that an adversary who knows the keys should not learn."""
     withheld: int
     """How many columns of the table are not released."""
-    singling: Singling
-    """How many records the columns released as they are single out."""
     k: int
     method: str
     levels: tuple[tuple[int, int], ...] | None
@@ -314,8 +312,6 @@ class AnonymizedTable(Disclosing, Readable):
     """How many households there are, where k counts these; None: k counts people."""
     linked: Mapping[str, int] = field(default_factory=dict)
     """For confidential columns, the people with a value that several rows have, all theirs."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    undone: tuple[Undone, ...] = ()
 
     @property
     def loss(self) -> Fraction:
@@ -332,7 +328,7 @@ class AnonymizedTable(Disclosing, Readable):
             f"{self.k:,}-anonymous over {', '.join(self.keys)}"
             + (f", counted in {units}." if units else ".")
         )
-        return f"{made} {self.told} {self.singling.warning}".rstrip()
+        return f"{made} {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -370,9 +366,8 @@ class AnonymizedTable(Disclosing, Readable):
             *filter(None, (people, homes)),
             *linked,
             *self.judgements,
-            *self.singling.sentences,
             *((withheld,) if self.withheld else ()),
-            *((ORDER,) if self.units is None and self.households is None else (SORTED,)),
+            SORTED,
         )
 
     @cached_property
@@ -436,7 +431,6 @@ class AnonymizedTable(Disclosing, Readable):
             "kept": list(self.kept),
             "confidential": list(self.confidential),
             "withheld_columns": self.withheld,
-            "singled_out": self.singling.to_dict(),
             "k": self.k,
             **{
                 name: getattr(self, name)
@@ -493,8 +487,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Where a column says whose row it is, k counts people: a class of one person's rows hides nobody.
     Where the roles name a household, k counts households as well: people who live together are
-    found together. A class then holds k or more of both; who has none counts as one. The rows are
-    then sorted by what is released, and a column that tells whose row it is cannot be released.
+    found together. A class then holds k or more of both; who has none counts as one. A
+    column that tells whose row it is cannot be released. The rows are sorted by what is released.
 
     Args:
         table: a table, in all forms that ``open_table`` takes, or one already open.
@@ -541,16 +535,22 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     levels_of: Mapping[str, Hierarchy] = {**(bins or {}), **(hierarchy or {})}
     if known_roles is not None and bins is None and hierarchy is None and method == "full-domain":
         levels_of = hierarchies_of(opened, known_roles, named)
+    homes = () if known_roles is None else known_roles.named("household")
+    units = () if unit is None else (unit,)
+    if method == "mondrian":
+        refuse_people("Mondrian", units, homes)
+    if known_roles is not None:
+        refuse_unreleased(table, known_roles, (*named, *unchanged), unchanged)
     share = _check(opened, named, unchanged, k, levels_of, method, suppress)
+    for name in units:
+        check_unit(opened, name, (*named, *unchanged))
+    opened.require(homes)
     ordered = named if method == "mondrian" else levels_of
     plain = [name for name in (*named, *unchanged) if name not in ordered]
     opened = keep_texts(opened, plain, exact=True)
-    homes = () if known_roles is None else known_roles.named("household")
-    units = () if unit is None else (unit,)
-    _check_people(opened, units, homes, (*named, *unchanged), method)
-    wanted = dict.fromkeys((*named, *unchanged, *units, *homes))  # a household may be a key besides
     tell = progress or (lambda _what, _share: None)
     tell("read", 0.0)
+    wanted = (*named, *unchanged, *units, *homes)
     rows = rows_as_counted(run(opened, opened.expression.select(*wanted).to_pyarrow))
     tell("read", 1.0)
     k = int(k)
@@ -566,19 +566,18 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         for noun, columns in (("person", units), ("household", homes))
         if columns
     }
-    points = replace(
-        points,
-        units=_with_people(points, people.get("person")),
-        homes=_with_people(points, people.get("household")),
-    )
+    pairs = {
+        noun: np.divmod(np.unique(points.members * amount + codes), amount)
+        for noun, codes in people.items()
+        for amount in [int(codes.max()) + 1]
+    }
+    points = replace(points, people=pairs)
     tell("count", 1.0)
     source = _Source(
-        opened.name,
-        len(opened.columns),
+        opened,
         named,
         unchanged,
         hidden,
-        opened.paths,
         rows,
         points,
         people,
@@ -601,12 +600,10 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
 class _Source:
     """Where a release comes from, and which of its columns are released."""
 
-    name: str
-    columns: int
+    table: Table
     keys: tuple[str, ...]
     kept: tuple[str, ...]
     confidential: tuple[str, ...]
-    paths: tuple[str, ...]
     rows: Any
     """An Arrow table."""
     points: KeyPoints
@@ -626,18 +623,19 @@ class _Source:
 
     def release(self, rows: Any, **fields: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
         """Return the anonymized table, given its rows with the unit, and what it still tells."""
-        released = rows.select([*self.keys, *self.kept])
+        columns = [*self.keys, *self.kept]
+        rows = in_order(rows, columns)
         made = AnonymizedTable(
-            table=released,
-            name=self.name,
+            table=rows.select(columns),
+            name=self.table.name,
             keys=self.keys,
             kept=self.kept,
             confidential=self.confidential,
-            withheld=self.columns - len(self.keys) - len(self.kept),
-            singling=single_out(released, self.keys, self.kept, self.confidential),
+            withheld=len(self.table.columns) - len(columns),
+            singling=single_out(rows, self.keys, self.kept, self.confidential, self.unit),
             k=self.k,
             rows=self.rows.num_rows,
-            sources=self.paths,
+            sources=self.table.paths,
             unit=self.unit,
             counted=rows,
             linked={} if self.unit is None else _linked(rows, self.confidential, self.unit),
@@ -680,7 +678,7 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
         )
     if method == "mondrian" and (hierarchies or share):
         raise OptionError(
-            "Mondrian uses neither hierarchies nor suppression", hint="leave them out"
+            "Mondrian uses no bins, hierarchies or suppression", hint="leave them out"
         )
     for name in hierarchies:
         if name not in keys:
@@ -689,26 +687,6 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
             )
     prepare(table, keys, missing="value")
     return share
-
-
-def _check_people(
-    table: Table,
-    units: tuple[str, ...],
-    homes: tuple[str, ...],
-    released: Sequence[str],
-    method: str,
-) -> None:
-    """Refuse columns that name nobody, and a method that counts rows where they name somebody."""
-    if (units or homes) and method == "mondrian":
-        says = "whose row it is" if units else "which of them are of one household"
-        raise OptionError(
-            f"Mondrian counts rows, and '{(*units, *homes)[0]}' says {says}",
-            hint="use full-domain, which counts people and households, or give the column the "
-            'role "identifier" to count rows',
-        )
-    for unit in units:
-        check_unit(table, unit, released)
-    table.require(homes)
 
 
 def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Arrow carries no types
@@ -747,17 +725,6 @@ def _person_codes(
             hint="choose a smaller k",
         )
     return codes
-
-
-def _with_people(
-    points: KeyPoints, codes: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the combinations of keys with everybody who has each."""
-    if codes is None:
-        return None
-    amount = int(codes.max()) + 1
-    together = np.unique(points.members * amount + codes)
-    return together // amount, together % amount
 
 
 def _linked(rows: Any, columns: Sequence[str], unit: str) -> dict[str, int]:  # noqa: ANN401 - Arrow carries no types
@@ -802,16 +769,8 @@ def _release_levels(
     if source.unit is not None:
         released = released.append_column(source.unit, pa.array(people["person"]))
     released = released.filter(pa.array(stays))
-    columns = [*source.keys, *source.kept]
-    if people:
-        order = np.lexsort([encode_column(released.column(name))[0] for name in columns[::-1]])
-        released = released.take(pa.array(order))
     unit = [] if source.unit is None else [source.unit]
-    for column, tells in telling_columns(released, columns, unit):
-        raise OptionError(
-            f"Column '{column}' is released and tells {tells}, which says whose row it is",
-            hint="leave it out, or coarsen it further",
-        )
+    refuse_told(released, [*source.keys, *source.kept], unit, "says whose row it is")
     return source.release(
         released,
         method="full-domain",

@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +31,6 @@ from hartley.policies.random.estimates import (
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
-from hartley.ranges.classes import single_out
 from hartley.ranges.distribution import JointDistribution
 from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import (
@@ -77,10 +76,8 @@ if TYPE_CHECKING:
         Rows,
     )
     from hartley.policies.random.pram import Seed
-    from hartley.ranges.classes import Singling
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.exposure import ReleasedPeople
-    from hartley.studies.release.disclosure import Undone
     from hartley.studies.release.release import ReleaseReport
 
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
@@ -534,15 +531,10 @@ class PramReport(Disclosing, Readable):
     seeded: bool
     """Whether the user chose the seed."""
     notes: tuple[str, ...]
-    singling: Singling
-    """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
     reconstructions: tuple[ReconstructedRelease, ...] = ()
     """What replacing released values by estimates did, a rule each, where that was wanted."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """For each confidential column the worst that one rule, or the kept columns, tell of it."""
-    undone: tuple[Undone, ...] = ()
 
     @property
     def people(self) -> ReleasedPeople | None:
@@ -551,10 +543,9 @@ class PramReport(Disclosing, Readable):
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and a warning if kept columns undo the perturbation."""
+        """The release in one sentence, whom kept columns single out, and what it tells."""
         titles = " and ".join(column.title for column in self.columns)
-        made = f"{self.release.made[:-1]}, {titles} perturbed at random."
-        return f"{made} {self.told} {self.singling.warning}".rstrip()
+        return f"{self.release.made[:-1]}, {titles} perturbed at random. {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -572,7 +563,7 @@ class PramReport(Disclosing, Readable):
             else "The draw was made with fresh random bytes of the system and cannot be repeated."
         )
         steps = (sentence for step in self.reconstructions for sentence in step.sentences)
-        return (*steps, seed, *self.release.sentences, *self.singling.sentences, *self.notes)
+        return (*steps, seed, *self.release.sentences, *self.notes)
 
     def report(self, *, estimate: bool = False) -> Report:
         """Return the perturbation in sections, with a table of the estimates if asked for."""
@@ -603,7 +594,7 @@ class PramReport(Disclosing, Readable):
             (
                 owner,
                 *(section for column in self.columns for section in column.sections()),
-                Section("What to know", points=self.general),
+                Section("What to know", (self.release.order,), self.general),
                 *estimates,
             ),
             "Every number of bits is rounded up.",
@@ -618,7 +609,6 @@ class PramReport(Disclosing, Readable):
             "seeded": self.seeded,
             "notes": list(self.notes),
             "columns": [column.to_dict() for column in self.columns],
-            "singled_out": self.singling.to_dict(),
             "people": None if self.people is None else self.people.to_dict(),
             "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
@@ -870,7 +860,6 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         _perturbed(draw, place, pram_leakage(rule, joint, about=about))
         for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
     )
-    free = [column.name for column in policy.columns if column.is_kept and column.range is None]
     left_out = prepare(table, about, missing="drop").left_out_sentence if about else ""
     return PramReport(
         released,
@@ -878,9 +867,9 @@ def _perturb(  # noqa: PLR0913 - what ``pram`` was given
         policy,
         seeded=seed is not None,
         notes=tuple(note for note in (*notes, left_out) if note),
-        singling=single_out(table, (), free),
         verdicts=released.verdicts,
         undone=released.undone,
+        singling=released.singling,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
+from hartley.ranges.classes import single_out
 from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import Readable, Report, Section
 from hartley.studies.look.exposure import ORDER, ReleasedPeople, as_written, released_people
@@ -39,7 +40,7 @@ from hartley.tables.writing import output_format, refuse_overwriting, write_reco
 from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
-    from hartley.studies.look.verdict import Verdict
+    from hartley.ranges.classes import Singling
     from hartley.tables.column_map import ColumnCounts, MapCounts
 
 
@@ -208,8 +209,6 @@ class ReleaseReport(Disclosing, Readable):
     """Whom the released rows single out or leave among few; None for an answer."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    undone: tuple[Undone, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -249,15 +248,18 @@ class ReleaseReport(Disclosing, Readable):
                 f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
                 "tells as much again: release one draw only."
             )
-        if self.is_answer:
-            note = (
-                "Each value was clamped to its declared range and cut off to a binary fraction, "
-                "then all were added exactly."
-            )
-        else:
-            note = ORDER
         people = () if self.people is None else self.people.sentences
-        return (*errors, *handled, *rest, *people, *self.judgements, note)
+        return (*errors, *handled, *rest, *people, *self.judgements, self.order)
+
+    @property
+    def order(self) -> str:
+        """What the order of the rows may tell; of an answer, how exact it is."""
+        return (
+            "Each value was clamped to its declared range and cut off to a binary fraction, then "
+            "all were added exactly."
+            if self.is_answer
+            else ORDER
+        )
 
     @property
     def is_answer(self) -> bool:
@@ -266,20 +268,20 @@ class ReleaseReport(Disclosing, Readable):
 
     def report(self) -> Report:
         """Return the release in sections: what a reader should know of it."""
-        told = Section("What was released", points=self.sentences)
+        told = Section("What was released", (self.order,), self.sentences[:-1])
         return Report(f"Release of {self.table}", self.headline, self.verdict_tiles, (told,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
         head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
-        content = asdict(replace(self, certificate=None, verdicts={}))
+        content = asdict(replace(self, certificate=None, verdicts={}, singling=None))
         content |= {"withheld": list(self.withheld), **self.disclosed()}
         content["columns"] = [
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
         ]
         content["people"] = None if self.people is None else self.people.to_dict()
-        del content["certificate"]
+        del content["certificate"], content["singling"]
         promise = {} if self.certificate is None else {"promise": self.certificate.to_dict()}
         return head | content | promise
 
@@ -422,7 +424,9 @@ def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
             "No certificate can be written, because the policy is not in a file",
             hint="save the policy and pass the path of its file",
         )
-    return certify(document).bind(policy)
+    promised = certify(document)
+    promised.refuse_unsound()
+    return promised.bind(policy)
 
 
 def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
@@ -444,6 +448,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
     people: ReleasedPeople | None = None
+    singling: Singling | None = None
     undone = _undone(opened, document, allow_dependence)
     tell("count", 0.0)
     if document.aggregates:
@@ -489,6 +494,10 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
             people = released_people(out, few, confidential=confidential, drawn=drawn)
+        if people is not None:  # the file can be read back
+            free = [c.name for c in document.columns if c.is_kept and c.range is None]
+            beside = [name for name, _ in named if name not in {*free, *drawn}]
+            singling = single_out(as_written(out), beside, free, confidential)
     read = {name for column in document.columns for name in _read_by(column)}
     return ReleaseReport(
         table=opened.name,
@@ -500,6 +509,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         withheld=tuple(name for name in opened.columns if name not in read),
         people=people,
         undone=undone,
+        singling=singling,
     )
 
 
