@@ -47,8 +47,13 @@ from hartley.report import (
 )
 from hartley.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.look.verdict import CERTAINTIES, CERTAINTY, Verdict, worst
-from hartley.studies.release.disclosure import Disclosing, verdicts_on
-from hartley.studies.release.release import as_matrices_say, release_drawn
+from hartley.studies.release.disclosure import (
+    Disclosing,
+    refuse_people,
+    refuse_unreleased,
+    verdicts_on,
+)
+from hartley.studies.release.release import as_matrices_say, read_by, release_drawn
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
@@ -291,12 +296,17 @@ def joint_frequencies(
     """
     if confidential is None:
         return None
-    joint = _joint_counts(table, pram, confidential)
+    joint, _ = _joint_counts(table, pram, confidential)
     return np.asarray(joint / joint.sum())
 
 
-def _joint_counts(table: Table, pram: Pram, confidential: str | Sequence[str]) -> NDArray[np.int64]:
-    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
+def _joint_counts(
+    table: Table, pram: Pram, confidential: str | Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count confidential values beside those of a matrix, and the rows that lack one."""
+    relation = Relation.from_table(
+        table, secret=confidential, released=list(pram.columns), missing="value"
+    )
     pairs = relation.pairs()
     known = {value: place for place, value in enumerate(pram.values)}
     places = [known.get(value, -1) for value in relation.released_range]
@@ -304,7 +314,9 @@ def _joint_counts(table: Table, pram: Pram, confidential: str | Sequence[str]) -
         raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return joint
+    secrets = relation.secret_range
+    absent = np.array([None in s if isinstance(s, tuple) else s is None for s in secrets])
+    return joint[~absent], joint[absent].sum(axis=0)
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -799,6 +811,7 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
 ) -> tuple[Table, Any, Any, Any]:
     """Return the table without identifiers, and columns as roles name them where nobody did."""
     table, known_roles = open_with_roles(source, roles)
+    refuse_people("A draw", known_roles.named("unit"), known_roles.named("household"))
     if rules is None and not columns:
         keys = chosen_columns(known_roles, None, "key", what="key")
         # A matrix is about texts, truth values or numbers: a draw of dates would release true ones.
@@ -810,12 +823,15 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
                 hint="name other columns to perturb, or coarsen dates with hartley.anonymize",
             )
     named = [name for group in names_of(columns) for name in names_of(group)]
-    known_roles.refuse_identifiers([*named, *names_of(keep or ())])
     if rules is None:
         kept = chosen_columns(known_roles, keep, "confidential", "kept", what="")
         keep = [name for name in kept if name not in named]
         hidden = chosen_columns(known_roles, confidential, "confidential", what="")
         confidential = hidden or None
+    policy = policy_of(() if rules is None else rules, keep or ())
+    read = [name for column in policy.columns for name in read_by(column)]
+    as_it_is = [column.name for column in policy.columns if column.is_kept]
+    refuse_unreleased(source, known_roles, [*named, *read], as_it_is)
     return table, columns, keep, confidential
 
 
@@ -885,7 +901,7 @@ def _verdicts(
             [
                 *([known[name]] if name in known else []),
                 *(
-                    _judge_rule(rule, _joint_counts(table, rule, name), after.tolist(), name)
+                    _judge_rule(rule, *_joint_counts(table, rule, name), after.tolist(), name)
                     for rule, after in zip(policy.prams, draw.after, strict=True)
                 ),
             ]
@@ -895,7 +911,11 @@ def _verdicts(
 
 
 def _judge_rule(
-    pram: Pram, joint: NDArray[np.int64], after: Sequence[int], confidential: str
+    pram: Pram,
+    joint: NDArray[np.int64],
+    absent: NDArray[np.int64],
+    after: Sequence[int],
+    confidential: str,
 ) -> Verdict:
     """Return what one drawn value tells: the table gives the prior, the matrix the posterior.
 
@@ -904,12 +924,18 @@ def _judge_rule(
     totals = joint.sum(axis=1).tolist()
     usual = [Fraction(total, sum(totals)) for total in totals]
     # In halves of 31 bits, of which a machine word holds the sum over all rows.
-    low, high = (joint @ half for half in divmod(pram.matrix.parts, 2**31)[::-1])
-    drawn = (low + high.astype(object) * 2**31).T.tolist()
+    low, high = (np.vstack([joint, absent]) @ h for h in divmod(pram.matrix.parts, 2**31)[::-1])
+    *drawn, gone = (low + high.astype(object) * 2**31).tolist()
+    masses = [*zip(*drawn, strict=True)]
+    lacking = [
+        Fraction(without, without + sum(mass))
+        for people, mass, without in zip(after, masses, gone, strict=True)
+        if people
+    ]
     sizes, classes = zip(
         *(
             (people, [(Fraction(m, sum(mass)), q) for m, q in zip(mass, usual, strict=True)])
-            for people, mass in zip(after, drawn, strict=True)
+            for people, mass in zip(after, masses, strict=True)
             if people and any(mass)
         ),
         strict=True,
@@ -942,11 +968,13 @@ def _judge_rule(
         certainty=CERTAINTY if known[CERTAINTY] or not known[CERTAINTIES[-1]] else CERTAINTIES[-1],
         ruled_out=count(not all(p for p, _ in each) for each in classes),
         left=min(sum(p > 0 for p, _ in each) for each in classes),
-        guess_right=Fraction(sum(map(max, drawn)), sum(totals) * pram.matrix.whole),
+        guess_right=Fraction(sum(map(max, masses)), sum(totals) * pram.matrix.whole),
         guess_right_before=max(usual),
         largest_share=max(p for p, _ in likeliest),
         gain=max(p / q for each in classes for p, q in each),
         shift=max(sum(abs(p - q) for p, q in each) for each in classes) / 2,
+        left_out=int(absent.sum()),
+        absent=(min(lacking), max(lacking)),
     )
 
 

@@ -410,7 +410,7 @@ def _undone(
         name: "perturbed" if column.is_random else "coarsened"
         for column in document.columns
         if column not in as_it_is
-        for name in _read_by(column)
+        for name in read_by(column)
     }
     return find_undone(table, kept, changed, allowed)
 
@@ -498,7 +498,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
             free = [c.name for c in document.columns if c.is_kept and c.range is None]
             beside = [name for name, _ in named if name not in {*free, *drawn}]
             singling = single_out(as_written(out), beside, free, confidential)
-    read = {name for column in document.columns for name in _read_by(column)}
+    read = {name for column in document.columns for name in read_by(column)}
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -581,7 +581,7 @@ def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
     return as_texts(table, texts) if texts else table
 
 
-def _read_by(column: ColumnPolicy) -> tuple[str, ...]:
+def read_by(column: ColumnPolicy) -> tuple[str, ...]:
     """Return the columns of a table that one of a policy reads."""
     query = column.query
     if query is None:
