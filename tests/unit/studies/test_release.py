@@ -102,7 +102,10 @@ def test_a_report_speaks_in_plain_sentences(report):
         "1 value of sex is missing and was released as such.",
         "Not released: name, diagnosis.",
         "By what is released, 4 people of 4 (100 %) stand among fewer than 5, and 4 are unique.",
-        "sex, released as it is, singles people out: 2 of 4 people by itself, 4 together with the keys.",
+        (
+            "sex, released as it is, singles people out: 2 of 4 people by itself, 4 together with "
+            "the keys."
+        ),
         "The rows keep their order: if that tells something, the release tells it too.",
     )
 

@@ -3,9 +3,11 @@
 # ruff: noqa: S311 - random cases, not secrets
 
 import random
+from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import combinations_with_replacement, product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -582,6 +584,38 @@ def test_people_with_several_rows_are_singled_out_as_people():
     # a is of person 1 alone, in two rows; b of person 2.
     assert (made.singling.together, made.singling.rows) == (2, 4)
     assert "Yet ill, released as it is, singles out 2 of 4 people" in made.headline
+
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+@pytest.mark.skipif(not (DATA / "heart").exists(), reason="needs ../shared/data/heart")
+def test_measured_numbers_of_the_heart_table_single_people_out():
+    lines = (DATA / "heart" / "processed.hungarian.data").read_text().split()
+    rows = [line.split(",") for line in lines]
+    table = {"age": [int(row[0]) for row in rows], "chol": [row[4] for row in rows]}
+    made = anonymize(table, "age", 5, confidential="chol", bins={"age": [5, 10]})
+    pairs = Counter(zip(*made.table.to_pydict().values(), strict=True))
+    alone = sum(times == 1 for times in pairs.values())
+    assert made.singling.columns[0].alone == 84
+    assert f"Yet chol, released as it is, singles out {alone} of 294 people" in made.headline
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "young_people").exists(), reason="needs ../shared/data")
+def test_answers_of_a_survey_single_everybody_out():
+    table = pa.csv.read_csv(DATA / "young_people" / "responses.csv")
+    answers = ["Politics", "Reading", "Religion", "Finances", "Health", "Getting angry", "Giving"]
+    made = anonymize(table, "Age", 5, confidential=answers, bins={"Age": [5, 10]}, suppress=0.05)
+    rows = Counter(zip(*made.table.to_pydict().values(), strict=True))
+    alone = sum(times == 1 for times in rows.values())
+    assert made.singling.together == alone > 900
+    said = "Yet Politics, Reading and 5 more columns, released as they are, single out "
+    assert (
+        f"{said}{alone} of {made.table.num_rows:,} people together with the keys" in made.headline
+    )
+    assert made.headline.index("Yet ") < made.headline.index("From Age")
+    assert made.report().headline == made.to_dict()["headline"] == made.headline
 
 
 def test_a_file_is_sorted_by_what_is_released(tmp_path):
