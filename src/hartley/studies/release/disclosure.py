@@ -74,11 +74,10 @@ class Disclosing:
         """Whom the release singles out, what it tells and what to do, for a headline."""
         singled = "" if self.singling is None else self.singling.warning
         verdict = self.verdict
-        said = (NOT_ASKED,) if verdict is None else (verdict.sentence,)
-        if verdict is not None and verdict.nearly_told:
-            said = (*said, verdict.next)
+        said = NOT_ASKED if verdict is None else verdict.sentence
+        do = "" if verdict is None or not verdict.nearly_told else verdict.next
         undone = (undone.sentence for undone in self.undone)
-        return " ".join(filter(None, (singled, *said, *undone)))
+        return " ".join(filter(None, (singled, said, do, *undone)))
 
     @property
     def judgements(self) -> tuple[str, ...]:

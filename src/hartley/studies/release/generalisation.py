@@ -553,7 +553,6 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     wanted = opened.expression.select(*named, *unchanged, *units, *homes)
     rows = rows_as_counted(run(opened, wanted.to_pyarrow))
     tell("read", 1.0)
-    k = int(k)
     _refuse_fewer(rows.num_rows, "row", k, opened.name)
     tell("count", 0.0)
     points, people = _points(rows, named), {}
@@ -587,7 +586,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         kept=unchanged,
         confidential=hidden,
         withheld=len(opened.columns) - len(named) - len(unchanged),
-        k=k,
+        k=int(k),
         method=method,
         rows=rows.num_rows,
         suppressed=rows.num_rows - released.num_rows,

@@ -53,7 +53,12 @@ from hartley.studies.release.disclosure import (
     refuse_unreleased,
     verdicts_on,
 )
-from hartley.studies.release.release import as_matrices_say, read_by, release_drawn
+from hartley.studies.release.release import (
+    as_matrices_say,
+    read_by,
+    release_drawn,
+    sound_certificate,
+)
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
@@ -778,27 +783,43 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "The policy perturbs no column at random",
             hint='add a column of kind "pram", or use hartley.release',
         )
-    promised = None if certificate is None else _promised(made)
+    promised = None if certificate is None else sound_certificate(made)
+    draw = TableDraw(made.prams, seed=seed)
+    joints = [joint_frequencies(opened, rule, about or None) for rule in made.prams]
     with write_all_or_none():
-        report = _perturb(
+        released = release_drawn(
             opened,
             made,
             out,
-            seed=seed,
-            about=about,
-            notes=notes,
+            draw,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
             few=few,
+            confidential=about,
             allow_dependence=allow_dependence,
         )
+        released = replace(released, verdicts=_verdicts(opened, made, draw, about))
         if policy_out is not None:
             made.save(policy_out)
         if certificate is not None and promised is not None:
             promised = promised.bind(policy_out or path or "")
             promised.save(certificate)
-    steps = tuple(rule.reconstruction for rule in chosen if rule.reconstruction is not None)
-    return replace(report, certificate=promised, reconstructions=steps)
+    left_out = prepare(opened, about, missing="drop").left_out_sentence if about else ""
+    return PramReport(
+        released,
+        tuple(
+            _perturbed(draw, place, pram_leakage(rule, joint, about=about))
+            for place, (rule, joint) in enumerate(zip(made.prams, joints, strict=True))
+        ),
+        made,
+        seeded=seed is not None,
+        notes=(*notes, left_out) if left_out else tuple(notes),
+        certificate=promised,
+        reconstructions=tuple(rule.reconstruction for rule in chosen if rule.reconstruction),
+        verdicts=released.verdicts,
+        undone=released.undone,
+        singling=released.singling,
+    )
 
 
 def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
@@ -833,60 +854,6 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
     as_it_is = [column.name for column in policy.columns if column.is_kept]
     refuse_unreleased(source, known_roles, [*named, *read], as_it_is)
     return table, columns, keep, confidential
-
-
-def _promised(policy: PolicyDocument) -> Certificate:
-    """Return the certificate of a policy; refuse one that nobody could rely on."""
-    from hartley.guarantees.verify import certify
-
-    promised = certify(policy)
-    promised.refuse_unsound()
-    return promised
-
-
-def _perturb(  # noqa: PLR0913 - what ``pram`` was given
-    table: Table,
-    policy: PolicyDocument,
-    out: str | os.PathLike[str],
-    *,
-    seed: Seed,
-    about: tuple[str, ...],
-    notes: Sequence[str],
-    progress: Progress | None,
-    spreadsheet_safe: bool,
-    few: int | None,
-    allow_dependence: str | Sequence[str] | None,
-) -> PramReport:
-    """Draw and write the rows, and compute how much they tell."""
-    draw = TableDraw(policy.prams, seed=seed)
-    joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
-    released = release_drawn(
-        table,
-        policy,
-        out,
-        draw,
-        progress=progress,
-        spreadsheet_safe=spreadsheet_safe,
-        few=few,
-        confidential=about,
-        allow_dependence=allow_dependence,
-    )
-    released = replace(released, verdicts=_verdicts(table, policy, draw, about))
-    columns = tuple(
-        _perturbed(draw, place, pram_leakage(rule, joint, about=about))
-        for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
-    )
-    left_out = prepare(table, about, missing="drop").left_out_sentence if about else ""
-    return PramReport(
-        released,
-        columns,
-        policy,
-        seeded=seed is not None,
-        notes=tuple(note for note in (*notes, left_out) if note),
-        verdicts=released.verdicts,
-        undone=released.undone,
-        singling=released.singling,
-    )
 
 
 def _verdicts(

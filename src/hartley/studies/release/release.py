@@ -348,11 +348,16 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         Not released: name.
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
-    promised = None if certificate is None else _bound_certificate(document, policy)
+    path = policy if isinstance(policy, (str, os.PathLike)) else None
+    if certificate is not None and path is None:
+        raise OptionError(
+            "No certificate can be written, because the policy is not in a file",
+            hint="save the policy and pass the path of its file",
+        )
+    promised = None if certificate is None else sound_certificate(document).bind(path or "")
     check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    policy_file = (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()
-    read = {"table": opened.paths, "policy": policy_file}
+    read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}
     refuse_overwriting(read, out)
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
@@ -396,37 +401,13 @@ def _keys_beside(document: PolicyDocument, confidential: Sequence[str]) -> tuple
     return keys
 
 
-def _undone(
-    table: Table,
-    document: PolicyDocument,
-    allowed: str | Sequence[str] | None,
-) -> tuple[Undone, ...]:
-    """Return the columns, released as they are, that tell what others change."""
-    if document.aggregates:
-        return ()
-    as_it_is = [column for column in document.columns if column.is_kept or column.error == 0]
-    kept = [name for column in as_it_is for name in column.columns]
-    changed = {
-        name: "perturbed" if column.is_random else "coarsened"
-        for column in document.columns
-        if column not in as_it_is
-        for name in read_by(column)
-    }
-    return find_undone(table, kept, changed, allowed)
-
-
-def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
-    """Return what a policy promises, tied to every byte of its file."""
+def sound_certificate(document: PolicyDocument) -> Certificate:
+    """Return what a policy promises; refuse it if nobody could rely on it."""
     from hartley.guarantees.verify import certify
 
-    if not isinstance(policy, (str, os.PathLike)):
-        raise OptionError(
-            "No certificate can be written, because the policy is not in a file",
-            hint="save the policy and pass the path of its file",
-        )
     promised = certify(document)
     promised.refuse_unsound()
-    return promised.bind(policy)
+    return promised
 
 
 def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
@@ -449,7 +430,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     conditions = conditions_of(document)
     people: ReleasedPeople | None = None
     singling: Singling | None = None
-    undone = _undone(opened, document, allow_dependence)
+    undone: tuple[Undone, ...] = ()
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
@@ -465,6 +446,15 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         tell("count", 1.0)
         tell("release", 1.0)
     else:
+        as_it_is = [column for column in document.columns if column.is_kept or column.error == 0]
+        changed = {
+            name: "perturbed" if column.is_random else "coarsened"
+            for column in document.columns
+            if column not in as_it_is
+            for name in read_by(column)
+        }
+        kept = [name for column in as_it_is for name in column.columns]
+        undone = find_undone(opened, kept, changed, allow_dependence)
         mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
         before = mapped.counts_before_writing
         accept = partial(_refuse_missing, conditions.complete)
