@@ -565,13 +565,20 @@ def test_a_copy_of_an_identifier_is_refused(tmp_path):
     table = LEAVES | {"same": [f"p{i}" for i in range(40)]}
     path = tmp_path / "t.csv"
     pa.csv.write_csv(pa.table(table), path)
-    said = "'same' is released and tells id, which is an identifier"
+    said = "'same' is released and tells id, which is never released"
     makes = [partial(anonymize, k=2), partial(microaggregate, k=2)]
     makes.append(partial(pram, out=tmp_path / "o.csv", columns="sex", retain="1"))
     for source, make in product((table, path, open_table(path)), makes):
         with pytest.raises(OptionError, match=said):
             make(source, roles=roles)
     assert anonymize(table | {"same": list("ab") * 20}, k=2, roles=roles).kept == ("sex", "same")
+
+
+def test_a_copy_of_the_household_is_refused():
+    columns = {"hh": {"role": "household"}, "age": {"role": "key"}, "same": {"role": "kept"}}
+    table = LEAVES | {"same": [f"h{i // 2}" for i in range(40)]}
+    with pytest.raises(OptionError, match="'same' is released and tells hh, which is never"):
+        anonymize(table, k=2, roles={"confirmed": True, "columns": columns})
 
 
 def test_people_with_several_rows_are_singled_out_as_people():

@@ -172,13 +172,13 @@ def find_undone(
 def refuse_unreleased(
     source: object, roles: Roles, released: Sequence[str], as_they_are: Sequence[str] = ()
 ) -> None:
-    """Refuse to release columns whose roles forbid it, or those that tell an identifier."""
+    """Refuse to release columns whose roles forbid it, or that tell who somebody is."""
     roles.refuse_identifiers(released, roles=WITHHELD)
-    identifiers = roles.named("identifier")
+    identifiers = roles.named("identifier", "household")
     if identifiers and as_they_are:
         table = source if isinstance(source, Table) else open_table(source, reading=roles.reading)
         hidden = [name for name in identifiers if name in table.columns]
-        refuse_told(table, as_they_are, hidden, "is an identifier")
+        refuse_told(table, as_they_are, hidden, "is never released")
 
 
 def refuse_told(table: object, columns: Sequence[str], told: Sequence[str], says: str) -> None:
@@ -186,7 +186,7 @@ def refuse_told(table: object, columns: Sequence[str], told: Sequence[str], says
     for column, tells in telling_columns(table, columns, told):
         raise OptionError(
             f"Column '{column}' is released and tells {tells}, which {says}",
-            hint="leave it out, or coarsen it further",
+            hint="leave it out, or make it a key that is coarsened further",
         )
 
 
