@@ -368,10 +368,10 @@ class _Derived:
             if kind.name == "rows" and "reading" in self.signature.parameters:
                 arguments |= {key: value[0] if len(value) == 1 else value, "reading": reading}
             elif kind.name == "rows" and value:
-                # Who counts people by a unit reads the column, and leaves it out itself.
-                table = open_tables(
-                    value, reading, roles=given.get("roles"), whole="unit" in self.kinds
-                )
+                # Who counts people by a unit, or looks for copies of identifiers, reads the column
+                # and leaves it out itself.
+                whole = not {"unit", "allow_dependence"}.isdisjoint(self.kinds)
+                table = open_tables(value, reading, roles=given.get("roles"), whole=whole)
                 columns += table.columns
                 arguments[key] = table
             elif kind.name == "more_rows" and value:

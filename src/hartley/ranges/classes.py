@@ -27,6 +27,7 @@ from hartley.ranges.joint_range import as_counted, encode_arrow, rank_values
 from hartley.tables.counts import count_alone, distinct_counts, mixed_radix, values_of
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare, run
+from hartley.text import count_of, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -225,71 +226,59 @@ def combine_codes(
 
 @dataclass(frozen=True)
 class SingledOut:
-    """How many records have a value of one column that nobody else has."""
+    """How many people have a value of one column that nobody else has."""
 
     column: str
     alone: int
-    """Records whose value of the column occurs once."""
+    """People whose value of the column nobody else has."""
     with_keys: int
-    """Records whose value of the column occurs once among those with the same keys."""
+    """People whose value of the column nobody else with the same keys has."""
     confidential: bool = False
-    """Whether the column is confidential, so that nobody is looked for by it."""
 
 
 @dataclass(frozen=True)
 class Singling:
-    """How many records the columns that are released as they are single out."""
+    """How many people the columns that are released as they are single out."""
 
     rows: int
+    """The people."""
     columns: tuple[SingledOut, ...]
     together: int
-    """Records that no other equals in the keys and all these columns; 0 where there are none."""
+    """People whom nobody else equals in the keys and all these columns; 0 where there are none."""
     has_keys: bool = True
 
     @property
-    def identifying(self) -> tuple[str, ...]:
-        """The columns that, together with the keys, single out more than half of the records.
-
-        Nobody looks for people by a confidential column, unless it is a name in disguise.
-        """
-        return tuple(
-            singled.column
-            for singled in self.columns
-            if 2 * (singled.alone if singled.confidential else singled.with_keys) > self.rows
-        )
-
-    @property
     def warning(self) -> str:
-        """Name the identifying columns, for a headline; empty where there is none."""
-        if not self.identifying:
+        """Say how many people are singled out, for a headline; empty where nobody is."""
+        if not self.together:
             return ""
-        alone = len(self.identifying) == 1
-        released = "released as it is, singles" if alone else "released as they are, single"
-        return f"Yet {' and '.join(self.identifying)}, {released} people out."
+        # As many as all columns do, some may single out by themselves.
+        worst = [one.column for one in self.columns if one.with_keys == self.together]
+        names = worst or [one.column for one in self.columns]
+        more = f"{', '.join(names[:2])} and {len(names) - 2:,} more columns"
+        named = listed(names) if len(names) <= 3 else more
+        released = "it is, singles" if len(names) == 1 else "they are, single"
+        return (
+            f"Yet {named}, released as {released} out {self.together:,} of "
+            f"{count_of(self.rows, 'person')}{self._beside}: leave out what nobody needs, or make "
+            "it a key."
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Name the columns that single somebody out, and how many they do."""
-        sentences = []
-        for singled in self.columns:
-            if not singled.with_keys:
-                continue
-            nearly = singled.column in self.identifying
-            verb = "nearly identifies people" if nearly else "singles people out"
-            if singled.alone == self.rows:
-                verb = "identifies everybody"
-            beside = f", {singled.with_keys:,} together with the keys" if self.has_keys else ""
-            sentences.append(
-                f"{singled.column}, released as it is, {verb}: {singled.alone:,} of {self.rows:,} "
-                f"records by itself{beside}."
-            )
-        if len(self.columns) > 1 and self.together:
-            beside = " with the keys" * self.has_keys
-            sentences.append(
-                f"All columns that are released as they are, together{beside}, single out "
-                f"{self.together:,} of {self.rows:,} records."
-            )
-        return tuple(sentences)
+        return tuple(
+            f"{one.column}, released as it is, "
+            + ("identifies everybody" if one.alone == self.rows else "singles people out")
+            + f": {one.alone:,} of {count_of(self.rows, 'person')} by itself"
+            + (f", {one.with_keys:,}{self._beside}." if self.has_keys else ".")
+            for one in self.columns
+            if one.with_keys
+        )
+
+    @property
+    def _beside(self) -> str:
+        return " together with the keys" if self.has_keys else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON."""
@@ -297,11 +286,16 @@ class Singling:
 
 
 def single_out(
-    table: object, keys: Sequence[str], columns: Sequence[str], confidential: Sequence[str] = ()
+    table: object,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    confidential: Sequence[str] = (),
+    unit: str | None = None,
 ) -> Singling:
     """Count whom columns single out by themselves, with the keys, and all together; exact.
 
-    A missing value is a value like any other. The engine groups the rows twice a column.
+    A missing value is a value like any other. A row is a person, or else the unit, which no row
+    lacks, says whose it is. The engine groups the rows twice a column.
 
     Example:
         >>> singling = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
@@ -312,15 +306,18 @@ def single_out(
     counted = tuple(
         SingledOut(
             name,
-            count_alone(opened, [name]),
-            count_alone(opened, [*keys, name]),
+            count_alone(opened, [name], unit),
+            count_alone(opened, [*keys, name], unit),
             confidential=name in confidential,
         )
         for name in columns
     )
-    together = count_alone(opened, [*keys, *columns]) if columns else 0
-    rows = int(run(opened, opened.expression.count().to_pyarrow).as_py())
-    return Singling(rows, counted, together, has_keys=bool(keys))
+    together = count_alone(opened, [*keys, *columns], unit) if columns else 0
+    rows = opened.expression
+    people = rows.count() if unit is None else rows[unit].nunique()
+    return Singling(
+        int(run(opened, people.to_pyarrow).as_py()), counted, together, has_keys=bool(keys)
+    )
 
 
 def _count_keys(view: View, *, has_value: bool) -> KeyClasses | None:

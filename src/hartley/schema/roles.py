@@ -31,11 +31,18 @@ if TYPE_CHECKING:
 RELEASED = ("key", "confidential", "kept")
 RULED = ("key", "confidential")
 NEVER_RELEASED = ("identifier", "unit")
+WITHHELD = (*NEVER_RELEASED, "undecided", "weight", "household")
+"""Roles of which nothing leaves; a look at the table may use those but the first two."""
 ROLES = (*NEVER_RELEASED, "undecided", *RELEASED, "weight", "household")
 MOST_LEVELS = 20
 _COLUMN = ("role", "levels", "mask", "hierarchy", "rare")
 _RULES = ("levels", "mask", "hierarchy", "rare")
-_A = {"identifier": "an identifier", "unit": "the unit"}
+_A = {
+    "identifier": "an identifier",
+    "unit": "the unit",
+    "weight": "a sampling weight",
+    "household": "the household",
+}
 HEADER = """\
 # A DRAFT, made by looking at the data. Look at every column and correct its role:
 #   identifier    never released          unit       whose row it is: never released, counted
@@ -148,15 +155,20 @@ class Roles:
             lines += ["", *([f"# {comment}"] if comment else []), *_column_lines(column)]
         return "\n".join(lines) + "\n"
 
-    def refuse_identifiers(self, columns: Iterable[str], doing: str = "released") -> None:
-        """Raise an error for an identifier or the unit: it leaves the table in no form."""
+    def refuse_identifiers(
+        self,
+        columns: Iterable[str],
+        doing: str = "released",
+        roles: Sequence[str] = NEVER_RELEASED,
+    ) -> None:
+        """Raise an error for an identifier, the unit, or another role that leaves in no form."""
         # Spelled in another case, the engine would find it all the same.
-        hidden = {name.lower(): self.columns[name].role for name in self.named(*NEVER_RELEASED)}
+        hidden = {name.lower(): self.columns[name].role for name in self.named(*roles)}
         for column in columns:
             if column.lower() in hidden:
                 role = hidden[column.lower()]
                 raise OptionError(
-                    f"Column '{column}' is {_A[role]} and is never {doing}",
+                    f"Column '{column}' is {_A.get(role, role)} and is never {doing}",
                     hint=f"leave it out, or give it another role in {self.file}",
                 )
 

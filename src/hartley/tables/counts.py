@@ -244,10 +244,20 @@ def distinct_values(table: Table, columns: Sequence[str]) -> Any:
     return run(table, _grouped(_cleaned(table, columns)).to_pyarrow)
 
 
-def count_alone(table: Table, columns: Sequence[str]) -> int:
-    """Return how many rows have values of some columns, missing ones too, that no other row has."""
-    classes = _grouped(_cleaned(table, columns))
-    return int(run(table, classes.filter(classes["n"] == 1).count().to_pyarrow).as_py())
+def count_alone(table: Table, columns: Sequence[str], unit: str | None = None) -> int:
+    """Return how many people have values of some columns, missing ones too, that no other has.
+
+    A row is a person, or else a column says whose it is: of them who has such a row is counted.
+    """
+    rows = _cleaned(table, [*columns, *([] if unit is None else [unit])])
+    if unit is None:
+        classes = _grouped(rows)
+        alone = classes.filter(classes["n"] == 1).count()
+    else:
+        who = rows[f"c{len(columns)}"]
+        classes = rows.group_by(rows.columns[:-1]).aggregate(n=who.nunique(), who=who.min())
+        alone = classes.filter(classes["n"] == 1)["who"].nunique()
+    return int(run(table, alone.to_pyarrow).as_py())
 
 
 def secrets_by_class(table: Table, keys: Sequence[str], secret: str) -> list[tuple[int, int, int]]:

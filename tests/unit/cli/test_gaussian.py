@@ -49,7 +49,7 @@ def test_a_messy_table_is_read_released_and_reported(table, tmp_path):
     assert content["files"] == {"release": str(out), "report": str(page)}
     assert any("3 rows in which" in note for note in content["notes"])
     released = pyarrow.csv.read_csv(out)
-    assert released["city"].to_pylist() == ["'=SUM(A1)", "y", "z", "z"]
+    assert sorted(released["city"].to_pylist()) == ["'=SUM(A1)", "y", "z", "z"]
     assert page.read_text().startswith("<!doctype html>")
 
 

@@ -84,6 +84,12 @@ def test_a_command_takes_at_most_25_lines(shown, name):
     assert 0 < lines_of(shown[name].stdout) <= MOST, shown[name].stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["release", "pram"])
+def test_that_rows_keep_their_order_is_said_at_once(shown, name):
+    assert "The rows keep their order" in shown[name].stdout
+
+
 # --- what is left out -----------------------------------------------------------------------------
 
 

@@ -120,9 +120,9 @@ def test_mondrian_is_k_anonymous_and_keeps_every_record_in_its_span(rows, k):
     if len(rows) < k:
         return
     release = anonymize(table_of(rows), ["age", "job"], k, method="mondrian", keep="id")
-    assert release.table["id"].to_pylist() == list(range(len(rows)))
-    for row, (age, _) in zip(release.table.to_pylist(), rows, strict=True):
-        shown = row["age"]
+    assert sorted(release.table["id"].to_pylist()) == list(range(len(rows)))
+    for row in release.table.to_pylist():
+        shown, age = row["age"], rows[row["id"]][0]
         if isinstance(shown, str) and shown.startswith("["):
             low, high = shown[1:-1].split(" .. ")
             assert high == "missing" if age is None else int(low) <= age
@@ -150,7 +150,9 @@ def test_keys_of_many_values_are_found_by_sorting():
     release = anonymize(rows, ["a", "b"], 2, method="mondrian", keep="x")
     report = anonymity(release.table, keys=["a", "b"])
     assert (report.k, report.classes) == (2, 144)
-    assert release.table["x"].to_pylist() == rows["x"]
+    released = release.table.to_pylist()
+    assert sum(row["x"] for row in released) == 200
+    assert [row["a"] for row in released] == sorted(row["a"] for row in released)
 
 
 def test_mondrian_loses_no_more_than_one_level_for_everybody():
@@ -184,7 +186,7 @@ TEXTS = open_table({"age": [31, 32, None], "job": ["cook", "nurse", "cook"], "wh
         (("age", 2), {"method": "magic"}, "method 'magic' is unknown"),
         (("age", 2), {"suppress": 1}, "not between 0 and 1"),
         (("age", 2), {"suppress": "some"}, "is not a number"),
-        (("age", 2), {"method": "mondrian", "suppress": 0.1}, "neither hierarchies nor"),
+        (("age", 2), {"method": "mondrian", "suppress": 0.1}, "no bins, hierarchies or"),
         (("age", 2), {"hierarchy": {"job": JOBS}}, "'job' has a hierarchy but is not a key"),
         (("job", 2), {"hierarchy": {"job": [10]}}, "does not hold numbers"),
         (("age", 2), {"hierarchy": {"age": "10"}}, "not a list of widths"),
@@ -235,7 +237,7 @@ def test_one_group_may_be_named_without_a_list_and_k_may_come_from_numpy():
     groups = {"cook": "work", "nurse": "work", "none": "rest"}
     table = {"job": ["cook", "nurse", "none", "none"]}
     release = anonymize(table, "job", np.int64(2), hierarchy={"job": groups})
-    assert release.table["job"].to_pylist() == ["work", "work", "rest", "rest"]
+    assert release.table["job"].to_pylist() == ["rest", "rest", "work", "work"]
     assert json.dumps(release.to_dict())
 
 
@@ -279,14 +281,7 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
     assert (release.singling.together, release.singling.rows) == (alone([0, 1, 2]), len(rows))
     named = " ".join(release.sentences)
     assert ("text, released as it is" in named) == (text.with_keys > 0)
-    # Whoever looks for people knows what is kept, and does not know what is confidential.
-    wanted = [
-        name
-        for name, counted in (("text", text.with_keys), ("number", number.alone))
-        if 2 * counted > len(rows)
-    ]
-    assert list(release.singling.identifying) == wanted
-    assert release.headline.endswith("people out.") == bool(wanted)
+    assert ("Yet " in release.headline) == (release.singling.together > 0)
     counts = release.to_dict()["singled_out"]["columns"][0]
     assert (counts["column"], counts["alone"], counts["with_keys"]) == (
         "text",
@@ -298,19 +293,28 @@ def test_whom_kept_columns_single_out_is_counted_exactly(rows):
 def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
     table = {"age": [30, 30, 40, 40], "id": [7, 8, 9, 10], "blank": [None] * 4}
     release = anonymize(table, "age", 2, keep=["id", "blank"])
-    assert release.headline.endswith("Yet id, released as it is, singles people out.")
-    assert "identifies everybody: 4 of 4 records by itself" in " ".join(release.sentences)
+    assert (
+        "anonymous over age. Yet id, released as it is, singles out 4 of 4 people together with "
+        "the keys: leave out what nobody needs, or make it a key. What it tells"
+    ) in release.headline
+    assert "identifies everybody: 4 of 4 people by itself" in " ".join(release.sentences)
     assert [column.alone for column in release.singling.columns] == [4, 0]
     twice = anonymize(table | {"name": list("abcd")}, "age", 2, keep=["id", "name"])
-    assert "Yet id and name, released as they are, single people out." in twice.headline
+    assert "Yet id and name, released as they are, single out 4 of 4 people" in twice.headline
+    both = {"age": [30] * 8, "a": [1, 1, 2, 2] * 2, "b": list("xyxyzwzw")}
+    jointly = anonymize(both, "age", 2, keep="a", confidential="b")
+    assert [column.with_keys for column in jointly.singling.columns] == [0, 0]
+    assert "Yet a and b, released as they are, single out 8 of 8 people" in jointly.headline
+    assert jointly.to_dict()["headline"] == jointly.headline
 
 
 def test_what_is_kept_is_released_as_it_is_written(tmp_path):
     path = tmp_path / "ids.csv"
     path.write_text("id,age\n12345678901234567890,30\n12345678901234567891,31\n007,32\n07,33\n")
     release = anonymize(path, "age", 2, keep="id", hierarchy={"age": [2]}).table
-    assert release["id"].to_pylist()[1:3] == ["12345678901234567891", "007"]
-    assert anonymize(path, "id", 1).table["id"].to_pylist() == release["id"].to_pylist()
+    ids = ["007", "07", "12345678901234567890", "12345678901234567891"]
+    assert sorted(release["id"].to_pylist()) == ids
+    assert anonymize(path, "id", 1).table["id"].to_pylist() == ids
 
 
 def test_a_lattice_that_is_too_large_is_refused(monkeypatch):

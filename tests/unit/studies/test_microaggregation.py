@@ -157,11 +157,13 @@ def test_only_named_columns_are_released_and_kept_ones_stay_beside_their_rows():
 def test_the_numbers_are_told_in_sentences_and_in_plain_values():
     averages = mdav({"a": [1, 2, 9, 8, 7]}, 2)
     assert averages.headline == (
-        "5 records of the dict were released as the averages of 2 groups of 2 to 3, which loses "
-        "4.70 % of the variation. What it tells about confidential values was not asked: no column "
-        "is confidential."
+        "5 rows of the dict were made 2-anonymous over a, as averages. What it tells about "
+        "confidential values was not asked: no column is confidential."
     )
-    assert "at least 2 of 5 records" in averages.sentences[1]
+    assert averages.sentences[0] == (
+        "The averages of 2 groups of 2 to 3 lose 4.70 % of the variation."
+    )
+    assert "at least 2 of 5 records" in averages.sentences[2]
     content = json.loads(json.dumps(averages.to_dict()))
     assert content["group_sizes"] == {"2": 1, "3": 1}
     assert content["leakage_bound"] == pytest.approx(np.log2(5 / 2))

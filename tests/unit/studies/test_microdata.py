@@ -59,7 +59,7 @@ def test_a_key_that_is_missing_everywhere_tells_nothing():
 
 def test_a_kept_column_that_identifies_people_is_named_among_the_averages():
     averages = mdav({"age": [20, 21, 60, 61], "id": [7, 8, 9, 10]}, 2, "age", keep="id")
-    assert "id, released as it is, identifies everybody: 4 of 4 records" in " ".join(
+    assert "id, released as it is, identifies everybody: 4 of 4 people" in " ".join(
         averages.sentences
     )
     assert averages.to_dict()["singled_out"]["together"] == 4

@@ -438,7 +438,10 @@ def test_whom_kept_columns_single_out_is_counted_as_they_are_written(tmp_path):
     report = pram(path, rule, tmp_path / "out.csv", keep=["id", "age"], seed=1)
     ids, ages = report.singling.columns
     assert (ids.alone, ages.alone, report.singling.together) == (2, 2, 4)
-    assert "id, released as it is, singles people out: 2 of 4 records by itself." in report.general
+    assert "id, released as it is, singles people out: 2 of 4 people by itself." in report.general
+    assert (
+        "Yet id and age, released as they are, single out 4 of 4 people: leave" in report.headline
+    )
     clamped = PolicyDocument((rule, KeptColumn("age", Fraction(0), Fraction(35))))
     assert pram(path, clamped, tmp_path / "again.csv", seed=1).singling.columns == ()
 
@@ -450,6 +453,21 @@ def test_who_has_no_confidential_value_is_left_out_and_named(tmp_path):
     assert "1 row in which ill is missing is left out." in report.notes
     assert joint_frequencies(open_table(table), rule, "ill").sum() == pytest.approx(1)
     assert joint_frequencies(open_table(table), rule, "ill").shape == (2, 2)
+
+
+def test_missing_secrets_that_are_uneven_are_no_nothing(tmp_path):
+    lacking = [None] * 10 + [0, 1] * 5
+    for secrets, word in (([0, 1] * 5 + lacking[10:], "nothing"), (lacking, "shifts")):
+        table = {"side": ["a"] * 10 + ["b"] * 10, "ill": secrets}
+        report = pram(
+            table, out=tmp_path / "o.csv", columns="side", retain="3/4", confidential="ill", seed=1
+        )
+        assert (report.verdict.word, report.verdict.left_out) == (word, secrets.count(None))
+    # Of those who are released as a, three in four lack a value, of the others one in four.
+    assert report.verdict.absent == (Fraction(1, 4), Fraction(3, 4))
+    assert "it is missing in 10 rows" in report.headline
+    even = pram(table, out=tmp_path / "o.csv", columns="side", retain="1/2", confidential="ill")
+    assert even.verdict.word == "nothing"  # what is drawn has nothing to do with the truth
 
 
 def test_a_certificate_is_written_with_its_policy_or_neither_is(people, tmp_path):

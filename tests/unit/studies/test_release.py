@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hartley.errors import ColumnError, InputError, OptionError, TableError
+from hartley.errors import CertificateError, ColumnError, InputError, OptionError, TableError
 from hartley.guarantees.promise import Certificate
 from hartley.guarantees.verify import certify
 from hartley.policies import CutColumn, KeptColumn, LineColumn, MergedColumn, QuantizedColumn
@@ -102,6 +102,10 @@ def test_a_report_speaks_in_plain_sentences(report):
         "1 value of sex is missing and was released as such.",
         "Not released: name, diagnosis.",
         "By what is released, 4 people of 4 (100 %) stand among fewer than 5, and 4 are unique.",
+        (
+            "sex, released as it is, singles people out: 2 of 4 people by itself, 4 together with "
+            "the keys."
+        ),
         "The rows keep their order: if that tells something, the release tells it too.",
     )
 
@@ -440,6 +444,31 @@ def test_a_release_and_its_certificate_are_written_together(people, tmp_path):
     with pytest.raises(OptionError, match="the policy is not in a file"):
         release(people, heights, out, certificate=certificate)
     assert list(tmp_path.iterdir()) == [policy]
+
+
+def test_no_certificate_is_written_that_nobody_could_rely_on(people, tmp_path):
+    policy, out, certificate = (tmp_path / name for name in ("p.toml", "out.csv", "c.json"))
+    kept = PolicyDocument((KeptColumn("height"),))
+    kept.save(policy)
+    with pytest.raises(CertificateError, match="Nothing is promised"):
+        release(people, policy, out, certificate=certificate)
+    assert list(tmp_path.iterdir()) == [policy]
+    assert "Yet height, released as it is, singles out" in release(people, policy, out).headline
+
+
+def test_whom_columns_beside_cells_single_out_is_said(tmp_path):
+    table = {"age": [31, 32, 41, 42], "cost": [7, 8, 8, 8], "ill": list("xxyy")}
+    policy = PolicyDocument(
+        (
+            QuantizedColumn("age", UniformQuantizer(0, 100, 10)),
+            *map(KeptColumn, ("cost", "ill")),
+        )
+    )
+    report = release(table, policy, tmp_path / "o.csv", confidential="ill")
+    # In cells of ten years, 7 and 8 occur once each in the thirties.
+    assert [one.with_keys for one in report.singling.columns] == [2, 0]
+    assert "Yet cost, released as it is, singles out 2 of 4 people together" in report.headline
+    assert report.to_dict()["singled_out"]["together"] == 2
 
 
 def test_a_csv_file_with_a_header_alone_has_no_rows(tmp_path):

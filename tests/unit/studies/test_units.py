@@ -3,14 +3,19 @@
 # ruff: noqa: S311 - random cases, not secrets
 
 import random
+from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import combinations_with_replacement, product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
-from hartley import ColumnError, OptionError, anonymize, microaggregate, pram, release
+from hartley import ColumnError, OptionError, anonymity, anonymize, microaggregate, pram, release
 from hartley.policies.column import KeptColumn
 from hartley.policies.document import PolicyDocument
 from hartley.policies.quantized_column import QuantizedColumn
@@ -19,6 +24,7 @@ from hartley.policies.random.pram import Pram
 from hartley.studies.look.verdict import Verdict
 from hartley.studies.release.disclosure import telling_columns
 from hartley.studies.release.generalisation import KeyPoints
+from hartley.tables.opening import open_table
 
 ORACLES = {  # rows as person, class, value; k by people; told
     "B": ("1ax 1ax 1ax 1ax 1ax 2ay", 2, 1),
@@ -38,11 +44,16 @@ def table_of(rows):
 def test_k_and_who_is_told_by_the_oracles(name):
     rows, k, told = ORACLES[name]
     table = table_of(rows)
-    made = anonymize(table, "ward", k, confidential="ill", unit="person")
-    assert (made.levels[0][0], made.suppressed, made.verdict.told) == (0, 0, told)
+    report = anonymity(table, keys="ward", confidential="ill", unit="person")
     people = len(set(table["person"]))
-    assert (made.units, made.verdict.people) == (people, people)
-    assert (made.checked.k, made.checked["ill"].verdict) == (k, made.verdict)
+    assert (report.k, report.verdict.told, report.verdict.people) == (k, told, people)
+    if name in "BC":  # a secret of their own each
+        with pytest.raises(OptionError, match="'ill' is released and tells person, which says"):
+            anonymize(table, "ward", k, confidential="ill", unit="person")
+    else:
+        made = anonymize(table, "ward", k, confidential="ill", unit="person")
+        assert (made.levels[0][0], made.suppressed, made.units) == (0, 0, people)
+        assert made.verdict == made.checked["ill"].verdict == report.verdict
     if people > k:
         assert anonymize(table, "ward", k + 1, unit="person").levels[0][0] == 1
     else:
@@ -74,7 +85,11 @@ def test_merging_classes_exposes_nobody_more(part):
         pairs = np.unique(rows, axis=0).T
         counts = np.bincount([at for at, _ in rows])
         points = KeyPoints(
-            np.arange(2)[:, None], counts, np.array([at for at, _ in rows]), [[0, 1]], units=pairs
+            np.arange(2)[:, None],
+            counts,
+            np.array([at for at, _ in rows]),
+            [[0, 1]],
+            {"person": pairs},
         )
         lost = []
         for groups in ([0, 1], [0, 0]):
@@ -146,7 +161,7 @@ def test_rows_of_one_person_do_not_stand_together():
     assert "who" not in made.table.column_names
     text = " ".join(made.sentences)
     assert "keep their order" not in text
-    assert "The rows are sorted" in text
+    assert "The rows are written sorted" in text
     assert "60 of 60 rows" in made.headline
     assert made.to_dict()["units"] == 20
 
@@ -420,9 +435,210 @@ def test_the_unit_of_the_roles_counts_people():
         anonymize(table, "age", 2, keep="who", roles=WHOSE)
 
 
-def test_averages_refuse_a_unit_by_name():
-    with pytest.raises(OptionError, match="groups of rows, and 'who' says whose row it is"):
-        microaggregate({"who": [1, 1, 2], "age": [20, 30, 40]}, 2, roles=WHOSE)
+@pytest.mark.parametrize("role", ["unit", "household"])
+def test_what_counts_rows_refuses_by_name_who_has_several(role, tmp_path):
+    table = {"who": [1, 1, 2], "age": [20, 30, 40], "sex": list("FMF")}
+    roles = {"confirmed": True, "columns": {"who": {"role": role}, "age": {"role": "key"}}}
+    says = "whose row it is" if role == "unit" else "which of them are of one household"
+    out = tmp_path / "out.csv"
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    for make in (
+        lambda: microaggregate(table, 2, roles=roles),
+        lambda: pram(table, out=out, columns="sex", retain="0.9", roles=roles),
+        lambda: pram(table, rule, out, roles=roles),
+        # Mondrian takes no bins either, but would count rows without them too.
+        lambda: anonymize(table, "age", 2, method="mondrian", bins={"age": [5]}, roles=roles),
+    ):
+        with pytest.raises(OptionError, match=f"counts rows, and 'who' says {says}"):
+            make()
+    assert not out.exists()
+
+
+LEAVES = {
+    "id": [f"p{i}" for i in range(40)],
+    "hh": [i // 2 for i in range(40)],
+    "w": [1.5, 2.5] * 20,
+    "note": ["x", "y"] * 20,
+    "age": [20 + i % 10 for i in range(40)],
+    "sex": list("FMMF") * 10,
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "column", "is_a"),
+    [
+        ("household", "hh", "the household"),
+        ("weight", "w", "a sampling weight"),
+        ("undecided", "note", "undecided"),
+        ("unit", "hh", "the unit"),
+    ],
+)
+@pytest.mark.parametrize("option", ["keep", "confidential", "keys", "policy"])
+def test_what_the_roles_withhold_leaves_by_no_option(role, column, is_a, option, tmp_path):
+    columns = {"age": {"role": "key"}, "sex": {"role": "kept"}, column: {"role": role}}
+    roles = {"confirmed": True, "columns": columns}
+    rule = Pram.retaining("0.9", ["F", "M"], column="sex")
+    out = tmp_path / "out.csv"
+    asked = column.upper() if option == "keys" else column  # found in any case
+    makes = {
+        "keys": [lambda: anonymize(LEAVES, asked, 2, roles=roles)],
+        "keep": [
+            lambda: anonymize(LEAVES, "age", 2, keep=asked, roles=roles),
+            lambda: microaggregate(LEAVES, 2, "age", keep=asked, roles=roles),
+            lambda: pram(LEAVES, rule, out, keep=asked, roles=roles),
+            lambda: pram(LEAVES, out=out, columns="sex", retain="0.9", keep=asked, roles=roles),
+        ],
+        "confidential": [
+            lambda: anonymize(LEAVES, "age", 2, confidential=asked, roles=roles),
+            lambda: microaggregate(LEAVES, 2, "age", confidential=asked, roles=roles),
+        ],
+        "policy": [
+            lambda: pram(LEAVES, PolicyDocument((rule, KeptColumn(column))), out, roles=roles)
+        ],
+    }
+    for make in makes[option]:
+        with pytest.raises(OptionError) as refused:
+            make()
+        people = "counts rows, and 'hh' says" in str(refused.value)  # refused before
+        said = f"Column '{asked}' is {is_a} and is never released"
+        assert said in str(refused.value) or (people and role in {"household", "unit"})
+        assert "give it another role" in str(refused.value) or people
+    assert not out.exists()
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+
+def test_a_copy_of_a_coarsened_key_is_refused_in_a_table_of_any_size():
+    ages, codes = [31, 31, 38, 45, 46], list("ppqrs")
+    table = {"age": ages, "code": codes}
+    with pytest.raises(OptionError, match="'code' is released as it is and tells age, which is"):
+        anonymize(table, "age", 2, keep="code", bins={"age": [10]})
+    for other in (list("pqpqr"), list("ppqrr"), list("ppppp")):  # tell less, and nothing
+        assert anonymize(table | {"code": other}, "age", 2, keep="code", bins={"age": [10]})
+
+
+DIFFERENT = [57, 31, 38, 45, 46, 20, 22, 71, 90]
+
+
+@pytest.mark.parametrize(
+    ("copy", "refused"),
+    [
+        (DIFFERENT, True),
+        ([f"{age}" for age in DIFFERENT], True),
+        ([age * 12 + 5 for age in DIFFERENT], True),  # in months
+        ([2026 - age for age in DIFFERENT], True),  # the year of birth
+        ([3, 9, 1, 7, 8, 2, 4, 6, 5], False),  # as all different values are copies of all others
+    ],
+)
+def test_of_columns_of_different_values_those_in_one_order_are_copies(copy, refused):
+    table = {"age": DIFFERENT, "copy": copy}
+    assert bool([*telling_columns(table, ["copy"], ["age"])]) == refused
+    few = {name: values[:3] for name, values in table.items()}  # in one order by chance
+    assert bool([*telling_columns(few, ["copy"], ["age"])]) == (
+        [*map(str, copy[:3])] == [*map(str, DIFFERENT[:3])]
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_copies_that_repeat_are_found_as_a_bijection_says(seed):
+    draw = random.Random(seed)
+    rows = draw.randint(2, 9)
+    table = {name: [draw.randrange(3) for _ in range(rows)] for name in "ab"}
+    pairs = {*zip(*table.values(), strict=True)}
+    sizes = [len({*values}) for values in table.values()]
+    copies = len(pairs) == sizes[0] == sizes[1] and 2 <= sizes[0] < rows
+    found = bool([*telling_columns(table, "a", "b")])
+    assert found == copies or (found and len(pairs) == sizes[0])  # or follows, by evidence
+
+
+def test_a_copy_of_an_identifier_is_refused(tmp_path):
+    roles = {
+        "confirmed": True,
+        "columns": {
+            "id": {"role": "identifier"},
+            "age": {"role": "key"},
+            "sex": {"role": "kept"},
+            "same": {"role": "kept"},
+        },
+    }
+    table = LEAVES | {"same": [f"p{i}" for i in range(40)]}
+    path = tmp_path / "t.csv"
+    pa.csv.write_csv(pa.table(table), path)
+    said = "'same' is released and tells id, which is never released"
+    makes = [partial(anonymize, k=2), partial(microaggregate, k=2)]
+    makes.append(partial(pram, out=tmp_path / "o.csv", columns="sex", retain="1"))
+    for source, make in product((table, path, open_table(path)), makes):
+        with pytest.raises(OptionError, match=said):
+            make(source, roles=roles)
+    assert anonymize(table | {"same": list("ab") * 20}, k=2, roles=roles).kept == ("sex", "same")
+
+
+def test_a_copy_of_the_household_is_refused():
+    columns = {"hh": {"role": "household"}, "age": {"role": "key"}, "same": {"role": "kept"}}
+    table = LEAVES | {"same": [f"h{i // 2}" for i in range(40)]}
+    with pytest.raises(OptionError, match="'same' is released and tells hh, which is never"):
+        anonymize(table, k=2, roles={"confirmed": True, "columns": columns})
+
+
+def test_people_with_several_rows_are_singled_out_as_people():
+    table = {
+        "who": [1, 1, 2, 2, 3, 3, 4, 4],
+        "age": [30] * 8,
+        "ill": ["a", "a", "b", "c", "c", "d", "d", "d"],
+    }
+    made = anonymize(table, "age", 2, confidential="ill", unit="who")
+    # a is of person 1 alone, in two rows; b of person 2.
+    assert (made.singling.together, made.singling.rows) == (2, 4)
+    assert "Yet ill, released as it is, singles out 2 of 4 people" in made.headline
+
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+
+
+@pytest.mark.skipif(not (DATA / "heart").exists(), reason="needs ../shared/data/heart")
+def test_measured_numbers_of_the_heart_table_single_people_out():
+    lines = (DATA / "heart" / "processed.hungarian.data").read_text().split()
+    rows = [line.split(",") for line in lines]
+    table = {"age": [int(row[0]) for row in rows], "chol": [row[4] for row in rows]}
+    made = anonymize(table, "age", 5, confidential="chol", bins={"age": [5, 10]})
+    pairs = Counter(zip(*made.table.to_pydict().values(), strict=True))
+    alone = sum(times == 1 for times in pairs.values())
+    assert made.singling.columns[0].alone == 84
+    assert f"Yet chol, released as it is, singles out {alone} of 294 people" in made.headline
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "young_people").exists(), reason="needs ../shared/data")
+def test_answers_of_a_survey_single_everybody_out():
+    table = pa.csv.read_csv(DATA / "young_people" / "responses.csv")
+    answers = ["Politics", "Reading", "Religion", "Finances", "Health", "Getting angry", "Giving"]
+    made = anonymize(table, "Age", 5, confidential=answers, bins={"Age": [5, 10]}, suppress=0.05)
+    rows = Counter(zip(*made.table.to_pydict().values(), strict=True))
+    alone = sum(times == 1 for times in rows.values())
+    assert made.singling.together == alone > 900
+    said = "Yet Politics, Reading and 5 more columns, released as they are, single out "
+    assert (
+        f"{said}{alone} of {made.table.num_rows:,} people together with the keys" in made.headline
+    )
+    assert made.headline.index("Yet ") < made.headline.index("From Age")
+    assert made.report().headline == made.to_dict()["headline"] == made.headline
+
+
+def test_a_file_is_sorted_by_what_is_released(tmp_path):
+    draw = random.Random(4)
+    table = {
+        "age": [draw.randrange(20, 60) for _ in range(40)],
+        "ill": draw.choices(["a", "b", None], k=40),
+    }
+    made = anonymize(table, "age", 3, bins={"age": [10]}, confidential="ill")
+    averages = microaggregate(table, 3, "age", confidential="ill")
+    for result in (made, averages):
+        written = pa.parquet.read_table(result.write(tmp_path / f"{result.k}.parquet"))
+        rows = [(a, i is None, i) for a, i in zip(*written.to_pydict().values(), strict=True)]
+        assert rows == sorted(rows)
+        assert "The rows are written sorted" in " ".join(result.sentences)
+    assert averages.released["ill"].to_pylist() == table["ill"]
 
 
 def test_how_far_the_work_is_is_told():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hartley.engines.table import Table
 from hartley.errors import OptionError
 from hartley.kernels.dependence import find_dependences
 from hartley.ranges.classes import encode_column
 from hartley.ranges.relation import Relation
+from hartley.schema.roles import WITHHELD
 from hartley.studies.look.audit import Judge
 from hartley.studies.look.exposure import PeopleCounter
 from hartley.studies.look.verdict import CERTAINTY, Verdict, verdict_tiles, worst
@@ -23,9 +25,16 @@ from hartley.text import join_first
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hartley.ranges.classes import Singling
     from hartley.report import Tile
     from hartley.schema.roles import Roles
 
+ORDERED = 8
+"""So many different values are in the order of others, or its reverse, once in 20,000 by chance."""
+SORTED = (
+    "The rows are written sorted by what is released, so that their order tells nothing of the "
+    "table."
+)
 NOT_ASKED = "What it tells about confidential values was not asked: no column is confidential."
 
 
@@ -44,13 +53,16 @@ class Undone:
         return f"{self.column} is released as it is and tells {self.key}, which is {self.changed}."
 
 
+@dataclass(frozen=True, kw_only=True)
 class Disclosing:
     """A result that knows what its release tells."""
 
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """The verdict on each confidential column."""
-    undone: tuple[Undone, ...]
+    undone: tuple[Undone, ...] = ()
     """The columns that undo what was done to a key, which the owner allowed."""
+    singling: Singling | None = None
+    """Whom the columns that are released as they are single out; None where nobody is counted."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -59,16 +71,19 @@ class Disclosing:
 
     @property
     def told(self) -> str:
-        """What the release tells, for a headline."""
-        said = NOT_ASKED if self.verdict is None else self.verdict.sentence
-        return " ".join((said, *(undone.sentence for undone in self.undone)))
+        """Whom the release singles out, what it tells and what to do, for a headline."""
+        singled = "" if self.singling is None else self.singling.warning
+        verdict = self.verdict
+        said = NOT_ASKED if verdict is None else verdict.sentence
+        do = "" if verdict is None or not verdict.nearly_told else verdict.next
+        undone = (undone.sentence for undone in self.undone)
+        return " ".join(filter(None, (singled, said, do, *undone)))
 
     @property
     def judgements(self) -> tuple[str, ...]:
-        """What the release tells about each confidential column, and what to do, in sentences."""
+        """What the release tells about the other confidential columns, and whom columns find."""
         others = (v.sentence for v in self.verdicts.values() if v is not self.verdict)
-        following = self.verdict.next if self.verdict is not None else ""
-        return (*others, *((following,) if following else ()))
+        return (*others, *(() if self.singling is None else self.singling.sentences))
 
     @property
     def verdict_tiles(self) -> tuple[Tile, ...]:
@@ -76,12 +91,19 @@ class Disclosing:
         return () if self.verdict is None else verdict_tiles(self.verdict)
 
     def disclosed(self) -> dict[str, Any]:
-        """Return the verdicts as plain values, ready for JSON."""
+        """Return what the release tells as plain values, ready for JSON."""
         return {
             "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "verdicts": {name: verdict.to_dict() for name, verdict in self.verdicts.items()},
             "undone": [asdict(undone) for undone in self.undone],
+            "singled_out": None if self.singling is None else self.singling.to_dict(),
         }
+
+
+def in_order(rows: Any, columns: Sequence[str]) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Return rows sorted by columns."""
+    codes = [encode_column(rows.column(name))[0] for name in columns[::-1]]
+    return rows.take(np.lexsort(codes))
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -147,12 +169,46 @@ def find_undone(
     return found
 
 
+def refuse_unreleased(
+    source: object, roles: Roles, released: Sequence[str], as_they_are: Sequence[str] = ()
+) -> None:
+    """Refuse to release columns whose roles forbid it, or that tell who somebody is."""
+    roles.refuse_identifiers(released, roles=WITHHELD)
+    identifiers = roles.named("identifier", "household")
+    if identifiers and as_they_are:
+        table = source if isinstance(source, Table) else open_table(source, reading=roles.reading)
+        hidden = [name for name in identifiers if name in table.columns]
+        refuse_told(table, as_they_are, hidden, "is never released")
+
+
+def refuse_told(table: object, columns: Sequence[str], told: Sequence[str], says: str) -> None:
+    """Refuse columns that are released and tell one that is not."""
+    for column, tells in telling_columns(table, columns, told):
+        raise OptionError(
+            f"Column '{column}' is released and tells {tells}, which {says}",
+            hint="leave it out, or make it a key that is coarsened further",
+        )
+
+
+def refuse_people(method: str, units: Sequence[str], homes: Sequence[str]) -> None:
+    """Refuse columns that say whose rows are whose, where a method counts rows."""
+    for name in (*units, *homes):
+        says = "whose row it is" if name in units else "which of them are of one household"
+        raise OptionError(
+            f"{method} counts rows, and '{name}' says {says}",
+            hint="use anonymize with full-domain, which counts people and households, or give the "
+            'column the role "identifier" to count rows',
+        )
+
+
 def telling_columns(
     table: object, columns: Sequence[str], keys: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each column with a key that follows, or nearly follows, from it.
 
-    The engine groups the rows once a column, and once for each pair that could be one.
+    A copy, in other words too, follows in a table of any size. All columns of different values are
+    copies of each other in other words: of these, the same texts and the same order or its reverse
+    count. The engine groups the rows once a column, and once for each pair that could be one.
     """
     opened = open_table(table)
     pairs = [*product(columns, keys)]
@@ -164,11 +220,25 @@ def telling_columns(
         first, second = counted[name], counted[key]
         # Each value of the first column foretells one of the second, and so no more rows.
         right, rows = int(second[: first.size].sum()), int(second.sum())
-        if 20 * (rows - right) > rows - int(second[:1].sum()) or 2 * first.size > rows:
+        copies = first.size > 1 and np.array_equal(first, second)
+        foretold = 20 * (rows - right) <= rows - int(second[:1].sum()) and 2 * first.size <= rows
+        if not copies and not foretold:
             continue
         counts = distinct_values(opened, [name, key])
+        if copies and counts.num_rows == first.size and (first[0] > 1 or _same(counts)):
+            yield name, key
+            continue
         codes = [
             np.repeat(encode_column(counts.column(i))[0], counts.column("n")) for i in range(2)
         ]
         if any(find_dependences(codes, lambda a, _: a == 0)):
             yield name, key
+
+
+def _same(counts: Any) -> bool:  # noqa: ANN401 - Arrow carries no types
+    """Tell whether columns of different values hold the same texts, or have one order."""
+    (first, values), (second, others) = (encode_column(counts.column(i)) for i in range(2))
+    if all(str(values[a]) == str(others[b]) for a, b in zip(first, second, strict=True)):
+        return True
+    ordered = np.array_equal(first, second) or np.array_equal(first, first.size - 1 - second)
+    return ordered and first.size >= ORDERED

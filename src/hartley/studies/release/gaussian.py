@@ -39,7 +39,7 @@ from hartley.report import (
     Tile,
     plain_values,
 )
-from hartley.studies.look.exposure import ORDER
+from hartley.studies.release.disclosure import SORTED, in_order
 from hartley.tables.opening import open_table
 from hartley.tables.writing import output_format, refuse_overwriting, write_arrow
 from hartley.text import conjugate, few_digits, listed
@@ -133,7 +133,7 @@ class NoisyRelease:
             *(rounded or (LAST_DIGITS,)),
             *kept,
             *self.singling.sentences,
-            ORDER,
+            SORTED,
         )
 
 
@@ -681,7 +681,8 @@ def _released(  # noqa: PLR0913 - what ``gaussian`` was given
     kept = tuple(columns.beside.column_names)
     drawn = np.column_stack([released.column(name).to_numpy() for name in rule.columns])
     apart = (drawn - columns.of(rule.columns)) / _units(rule)
-    write_arrow(released, out, table.paths, spreadsheet_safe=safe)
+    rows = in_order(released, released.column_names)
+    write_arrow(rows, out, table.paths, spreadsheet_safe=safe)
     return NoisyRelease(
         path=str(out),
         rows=released.num_rows,

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 import operator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,6 @@ from hartley.inputs import formerly
 from hartley.kernels.classes import mondrian_boxes
 from hartley.policies.hierarchy import hierarchies_of, key_levels
 from hartley.ranges.classes import (
-    Singling,
     combine_codes,
     encode_column,
     rows_as_counted,
@@ -37,12 +36,15 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import ORDER, check_unit, open_people
+from hartley.studies.look.exposure import check_unit, open_people
 from hartley.studies.release.disclosure import (
+    SORTED,
     Disclosing,
-    Undone,
     find_undone,
-    telling_columns,
+    in_order,
+    refuse_people,
+    refuse_told,
+    refuse_unreleased,
     verdicts_on,
 )
 from hartley.tables.view import keep_texts, prepare, run
@@ -59,9 +61,8 @@ if TYPE_CHECKING:
     from hartley.engines.table import Table
     from hartley.inputs import Column, Columns, Groups, Lists, Number, Progress, Rows
     from hartley.policies.hierarchy import Hierarchy, Level
-    from hartley.schema.roles import Roles, RolesSource
+    from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
-    from hartley.studies.look.verdict import Verdict
 
 
 METHODS = ("full-domain", "mondrian")
@@ -73,7 +74,6 @@ NOTHING_AND_EVERYTHING = (
     "A key loses nothing if its values are released unchanged, and everything if they are "
     "suppressed."
 )
-SORTED = "The rows are sorted by what is released: those of one person need not stand together."
 MOST_NODES = 200_000
 """More combinations of levels than this are refused."""
 
@@ -92,16 +92,15 @@ class KeyPoints:
     """The combination of every record."""
     values: list[list[Any]]
     """The values of every key, by code."""
-    units: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-    """Every combination with every person who has it; None: a record counts as a person."""
-    homes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-    """Every combination with every household that has it; None: nobody lives together."""
+    people: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    """Every combination with every person who has it, where a record is none, and with every
+    household."""
 
     def lost(self, large: NDArray[np.bool_]) -> int:
         """Return how many people lose a record if some combinations alone are released."""
-        if self.units is None:
+        if "person" not in self.people:
             return int(self.counts[~large].sum())
-        members, people = self.units
+        members, people = self.people["person"]
         loses = np.zeros(int(people.max()) + 1, bool)
         loses[people[~large[members]]] = True
         return int(loses.sum())
@@ -264,7 +263,7 @@ def _group(
         distinct, classes = np.unique(classes, return_inverse=True)
         width = distinct.size
     sizes = np.bincount(classes, weights=points.counts, minlength=width)
-    for members, people in filter(None, (points.units, points.homes)):
+    for members, people in points.people.values():
         amount = int(people.max()) + 1
         together = np.unique(classes[members] * amount + people)
         sizes = np.minimum(sizes, np.bincount(together // amount, minlength=width))
@@ -288,8 +287,6 @@ class AnonymizedTable(Disclosing, Readable):
     """The kept columns that an adversary who knows the keys should not learn."""
     withheld: int
     """How many columns of the table are not released."""
-    singling: Singling
-    """How many records the columns released as they are single out."""
     k: int
     method: str
     levels: tuple[tuple[int, int], ...] | None
@@ -314,8 +311,6 @@ class AnonymizedTable(Disclosing, Readable):
     """How many households there are, where k counts these; None: k counts people."""
     linked: Mapping[str, int] = field(default_factory=dict)
     """For confidential columns, the people with a value that several rows have, all theirs."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    undone: tuple[Undone, ...] = ()
 
     @property
     def loss(self) -> Fraction:
@@ -332,7 +327,7 @@ class AnonymizedTable(Disclosing, Readable):
             f"{self.k:,}-anonymous over {', '.join(self.keys)}"
             + (f", counted in {units}." if units else ".")
         )
-        return f"{made} {self.told} {self.singling.warning}".rstrip()
+        return f"{made} {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -370,9 +365,8 @@ class AnonymizedTable(Disclosing, Readable):
             *filter(None, (people, homes)),
             *linked,
             *self.judgements,
-            *self.singling.sentences,
             *((withheld,) if self.withheld else ()),
-            *((ORDER,) if self.units is None and self.households is None else (SORTED,)),
+            SORTED,
         )
 
     @cached_property
@@ -436,7 +430,6 @@ class AnonymizedTable(Disclosing, Readable):
             "kept": list(self.kept),
             "confidential": list(self.confidential),
             "withheld_columns": self.withheld,
-            "singled_out": self.singling.to_dict(),
             "k": self.k,
             **{
                 name: getattr(self, name)
@@ -493,8 +486,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
 
     Where a column says whose row it is, k counts people: a class of one person's rows hides nobody.
     Where the roles name a household, k counts households as well: people who live together are
-    found together. A class then holds k or more of both; who has none counts as one. The rows are
-    then sorted by what is released, and a column that tells whose row it is cannot be released.
+    found together. A class then holds k or more of both; who has none counts as one. A
+    column that tells whose row it is cannot be released. The rows are sorted by what is released.
 
     Args:
         table: a table, in all forms that ``open_table`` takes, or one already open.
@@ -530,6 +523,8 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         >>> boxes.table["age"].to_pylist(), boxes.singling.together
         (['[31 .. 38]', '[31 .. 38]', '[45 .. 46]', '[45 .. 46]'], 4)
     """
+    import pyarrow as pa
+
     opened, known_roles, unit = open_people(table, roles, unit)
     named = chosen_columns(known_roles, keys, "key", what="key")
     hidden = chosen_columns(known_roles, confidential, "confidential", what="")
@@ -541,111 +536,74 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     levels_of: Mapping[str, Hierarchy] = {**(bins or {}), **(hierarchy or {})}
     if known_roles is not None and bins is None and hierarchy is None and method == "full-domain":
         levels_of = hierarchies_of(opened, known_roles, named)
-    share = _check(opened, named, unchanged, k, levels_of, method, suppress)
-    ordered = named if method == "mondrian" else levels_of
-    plain = [name for name in (*named, *unchanged) if name not in ordered]
-    opened = keep_texts(opened, plain, exact=True)
     homes = () if known_roles is None else known_roles.named("household")
     units = () if unit is None else (unit,)
-    _check_people(opened, units, homes, (*named, *unchanged), method)
-    wanted = dict.fromkeys((*named, *unchanged, *units, *homes))  # a household may be a key besides
+    if method == "mondrian":
+        refuse_people("Mondrian", units, homes)
+    if known_roles is not None:
+        refuse_unreleased(table, known_roles, (*named, *unchanged), unchanged)
+    share = _check(opened, named, unchanged, k, levels_of, method, suppress)
+    for name in units:
+        check_unit(opened, name, (*named, *unchanged))
+    opened.require(homes)
+    ordered = {*(named if method == "mondrian" else levels_of)}
+    opened = keep_texts(opened, sorted({*named, *unchanged} - ordered), exact=True)
     tell = progress or (lambda _what, _share: None)
     tell("read", 0.0)
-    rows = rows_as_counted(run(opened, opened.expression.select(*wanted).to_pyarrow))
+    wanted = opened.expression.select(*named, *unchanged, *units, *homes)
+    rows = rows_as_counted(run(opened, wanted.to_pyarrow))
     tell("read", 1.0)
-    k = int(k)
-    if rows.num_rows < k:
-        raise OptionError(
-            f"k = {k:,} is larger than the {count_of(rows.num_rows, 'row')} of {opened.name}",
-            hint="choose a smaller k",
-        )
+    _refuse_fewer(rows.num_rows, "row", k, opened.name)
     tell("count", 0.0)
-    points = _points(rows, named)
-    people = {
-        noun: _person_codes(rows, columns, noun, k, opened.name)
-        for noun, columns in (("person", units), ("household", homes))
-        if columns
-    }
-    points = replace(
-        points,
-        units=_with_people(points, people.get("person")),
-        homes=_with_people(points, people.get("household")),
-    )
+    points, people = _points(rows, named), {}
+    for noun, columns in (("person", units), ("household", homes)):
+        if columns:
+            codes = household_codes([encode_column(rows.column(name)) for name in columns])
+            codes = np.unique(codes, return_inverse=True)[1]
+            people[noun] = amount = int(codes.max()) + 1
+            _refuse_fewer(amount, noun, k, opened.name)
+            points.people[noun] = np.divmod(np.unique(points.members * amount + codes), amount)
+            rows = rows.set_column(rows.column_names.index(columns[0]), columns[0], pa.array(codes))
     tell("count", 1.0)
-    source = _Source(
-        opened.name,
-        len(opened.columns),
-        named,
-        unchanged,
-        hidden,
-        opened.paths,
-        rows,
-        points,
-        people,
-        unit,
-        k,
-        known_roles,
-        allow_dependence,
-        tell,
-    )
     if method == "mondrian":
-        return _release_boxes(source)
-    levels = [
-        key_levels(name, values, levels_of.get(name), opened)
-        for name, values in zip(named, points.values, strict=True)
-    ]
-    return _release_levels(source, levels, share)
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where a release comes from, and which of its columns are released."""
-
-    name: str
-    columns: int
-    keys: tuple[str, ...]
-    kept: tuple[str, ...]
-    confidential: tuple[str, ...]
-    paths: tuple[str, ...]
-    rows: Any
-    """An Arrow table."""
-    points: KeyPoints
-    people: Mapping[str, NDArray[np.int64]]
-    """The person and the household of each row, where columns say them."""
-    unit: str | None
-    k: int
-    roles: Roles | None
-    allowed: Columns | None
-    """Columns that may tell a key that is coarsened."""
-    tell: Progress
-
-    def undone(self, coarsened: Sequence[str]) -> tuple[Undone, ...]:
-        """Return the kept columns that tell a coarsened key; one that is not allowed is refused."""
-        changed = dict.fromkeys(coarsened, "coarsened")
-        return find_undone(self.rows, self.kept, changed, self.allowed)
-
-    def release(self, rows: Any, **fields: Any) -> AnonymizedTable:  # noqa: ANN401 - an Arrow table, and fields
-        """Return the anonymized table, given its rows with the unit, and what it still tells."""
-        released = rows.select([*self.keys, *self.kept])
-        made = AnonymizedTable(
-            table=released,
-            name=self.name,
-            keys=self.keys,
-            kept=self.kept,
-            confidential=self.confidential,
-            withheld=self.columns - len(self.keys) - len(self.kept),
-            singling=single_out(released, self.keys, self.kept, self.confidential),
-            k=self.k,
-            rows=self.rows.num_rows,
-            sources=self.paths,
-            unit=self.unit,
-            counted=rows,
-            linked={} if self.unit is None else _linked(rows, self.confidential, self.unit),
-            verdicts=verdicts_on(rows, self.keys, self.confidential, self.unit, self.roles),
-            **fields,
-        )
-        self.tell("write", 1.0)
-        return made
+        released, changed, fields = _in_boxes(rows, points, named, k, tell)
+    else:
+        levels = [
+            key_levels(name, values, levels_of.get(name), opened)
+            for name, values in zip(named, points.values, strict=True)
+        ]
+        suppressible = int(share * people.get("person", rows.num_rows))
+        best = search_lattice(points, levels, k, suppressible, tell)
+        released, changed, fields = _at_levels(rows, points, named, levels, best)
+    tell("write", 0.0)
+    undone = find_undone(rows, unchanged, dict.fromkeys(changed, "coarsened"), allow_dependence)
+    refuse_told(released, [*named, *unchanged], units, "says whose row it is")
+    released = in_order(released, [*named, *unchanged])
+    made = AnonymizedTable(
+        table=released.select([*named, *unchanged]),
+        name=opened.name,
+        keys=named,
+        kept=unchanged,
+        confidential=hidden,
+        withheld=len(opened.columns) - len(named) - len(unchanged),
+        k=int(k),
+        method=method,
+        rows=rows.num_rows,
+        suppressed=rows.num_rows - released.num_rows,
+        sources=opened.paths,
+        unit=unit,
+        counted=released,
+        units=people.get("person"),
+        units_suppressed=points.lost(best.large) if units else 0,
+        households=people.get("household"),
+        linked={} if unit is None else _linked(released, hidden, unit),
+        verdicts=verdicts_on(released, named, hidden, unit, known_roles),
+        undone=undone,
+        singling=single_out(released, named, unchanged, hidden, unit),
+        **fields,
+    )
+    tell("write", 1.0)
+    return made
 
 
 def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
@@ -680,7 +638,7 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
         )
     if method == "mondrian" and (hierarchies or share):
         raise OptionError(
-            "Mondrian uses neither hierarchies nor suppression", hint="leave them out"
+            "Mondrian uses no bins, hierarchies or suppression", hint="leave them out"
         )
     for name in hierarchies:
         if name not in keys:
@@ -689,26 +647,6 @@ def _check(  # noqa: PLR0913, PLR0917 - one parameter a thing to check
             )
     prepare(table, keys, missing="value")
     return share
-
-
-def _check_people(
-    table: Table,
-    units: tuple[str, ...],
-    homes: tuple[str, ...],
-    released: Sequence[str],
-    method: str,
-) -> None:
-    """Refuse columns that name nobody, and a method that counts rows where they name somebody."""
-    if (units or homes) and method == "mondrian":
-        says = "whose row it is" if units else "which of them are of one household"
-        raise OptionError(
-            f"Mondrian counts rows, and '{(*units, *homes)[0]}' says {says}",
-            hint="use full-domain, which counts people and households, or give the column the "
-            'role "identifier" to count rows',
-        )
-    for unit in units:
-        check_unit(table, unit, released)
-    table.require(homes)
 
 
 def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Arrow carries no types
@@ -730,34 +668,12 @@ def _points(rows: Any, keys: tuple[str, ...]) -> KeyPoints:  # noqa: ANN401 - Ar
     return KeyPoints(codes, counts, members, [values for _, values in encoded])
 
 
-def _person_codes(
-    rows: Any,  # noqa: ANN401 - Arrow carries no types
-    columns: tuple[str, ...],
-    noun: str,
-    k: int,
-    name: str,
-) -> NDArray[np.int64]:
-    """Return whose each row is, or of which household, numbered from 0."""
-    encoded = [encode_column(rows.column(column)) for column in columns]
-    codes = np.unique(household_codes(encoded), return_inverse=True)[1]
-    amount = int(codes.max(initial=-1)) + 1
+def _refuse_fewer(amount: int, noun: str, k: int, name: str) -> None:
     if amount < k:
         raise OptionError(
             f"k = {k:,} is larger than the {count_of(amount, noun)} of {name}",
             hint="choose a smaller k",
         )
-    return codes
-
-
-def _with_people(
-    points: KeyPoints, codes: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the combinations of keys with everybody who has each."""
-    if codes is None:
-        return None
-    amount = int(codes.max()) + 1
-    together = np.unique(points.members * amount + codes)
-    return together // amount, together % amount
 
 
 def _linked(rows: Any, columns: Sequence[str], unit: str) -> dict[str, int]:  # noqa: ANN401 - Arrow carries no types
@@ -781,61 +697,43 @@ def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int6
     return rows.set_column(at, name, texts.take(pa.array(codes)))
 
 
-def _release_levels(
-    source: _Source, levels: Sequence[Sequence[Level]], share: Fraction
-) -> AnonymizedTable:
+def _at_levels(
+    rows: Any,  # noqa: ANN401 - Arrow carries no types
+    points: KeyPoints,
+    keys: Sequence[str],
+    levels: Sequence[Sequence[Level]],
+    best: BestNode,
+) -> tuple[Any, list[str], dict[str, Any]]:
+    """Return the rows that stay with each key at its level, the changed keys, and what was done."""
     import pyarrow as pa
 
-    points, people = source.points, source.people
-    amounts = {noun: int(codes.max()) + 1 for noun, codes in people.items()}
-    everybody = amounts.get("person", source.rows.num_rows)
-    best = search_lattice(points, levels, source.k, int(share * everybody), source.tell)
-    source.tell("write", 0.0)
-    at_levels = [*zip(source.keys, levels, best.node, strict=True)]
-    undone = source.undone([name for name, _, at in at_levels if at])
-    stays = best.large[points.members]
-    released = source.rows.select([*source.keys, *source.kept])
-    for i, (name, of_key, at) in enumerate(at_levels):
+    changed = []
+    for i, (name, of_key, at) in enumerate(zip(keys, levels, best.node, strict=True)):
         if at:
+            changed.append(name)
             codes = of_key[at].groups[points.codes[:, i]][points.members]
-            released = _replace(released, name, of_key[at].labels, codes)
-    if source.unit is not None:
-        released = released.append_column(source.unit, pa.array(people["person"]))
-    released = released.filter(pa.array(stays))
-    columns = [*source.keys, *source.kept]
-    if people:
-        order = np.lexsort([encode_column(released.column(name))[0] for name in columns[::-1]])
-        released = released.take(pa.array(order))
-    unit = [] if source.unit is None else [source.unit]
-    for column, tells in telling_columns(released, columns, unit):
-        raise OptionError(
-            f"Column '{column}' is released and tells {tells}, which says whose row it is",
-            hint="leave it out, or coarsen it further",
-        )
-    return source.release(
-        released,
-        method="full-domain",
-        levels=tuple((at, len(of_key) - 1) for _, of_key, at in at_levels),
-        suppressed=int((~stays).sum()),
-        classes=best.classes,
-        losses=best.losses,
-        units=amounts.get("person"),
-        units_suppressed=points.lost(best.large) if unit else 0,
-        households=amounts.get("household"),
-        undone=undone,
-    )
+            rows = _replace(rows, name, of_key[at].labels, codes)
+    levels_of = tuple((at, len(of) - 1) for at, of in zip(best.node, levels, strict=True))
+    done = {"levels": levels_of, "classes": best.classes, "losses": best.losses}
+    return rows.filter(pa.array(best.large[points.members])), changed, done
 
 
-def _release_boxes(source: _Source) -> AnonymizedTable:
-    rows, points, k = source.rows, source.points, source.k
-    source.tell("search", 0.0)
+def _in_boxes(
+    rows: Any,  # noqa: ANN401 - Arrow carries no types
+    points: KeyPoints,
+    keys: Sequence[str],
+    k: int,
+    tell: Progress,
+) -> tuple[Any, list[str], dict[str, Any]]:
+    """Return the rows with each key as the span of its box, the changed keys, and what was done."""
+    tell("search", 0.0)
     boxes = mondrian_boxes(points.codes, points.counts, k)
     order = np.argsort(boxes, kind="stable")
     starts = np.flatnonzero(np.diff(boxes[order], prepend=-1))
     sizes = np.add.reduceat(points.counts[order], starts)
-    losses, coarsened = [], []
-    source.tell("search", 1.0)
-    for i, key in enumerate(source.keys):
+    losses, changed = [], []
+    tell("search", 1.0)
+    for i, key in enumerate(keys):
         low = np.minimum.reduceat(points.codes[order, i], starts)
         high = np.maximum.reduceat(points.codes[order, i], starts)
         values = points.values[i]
@@ -843,7 +741,7 @@ def _release_boxes(source: _Source) -> AnonymizedTable:
         losses.append(Fraction(spread, max(len(values) - 1, 1) * rows.num_rows))
         if not spread:
             continue
-        coarsened.append(key)
+        changed.append(key)
         spans, which = np.unique(low * len(values) + high, return_inverse=True)
         ends = [(values[n // len(values)], values[n % len(values)]) for n in spans.tolist()]
         labels = [  # a missing value comes last in the order of values
@@ -851,13 +749,4 @@ def _release_boxes(source: _Source) -> AnonymizedTable:
             for start, end in ends
         ]
         rows = _replace(rows, key, labels, which[boxes][points.members])
-    source.tell("write", 0.0)
-    return source.release(
-        rows,
-        method="mondrian",
-        levels=None,
-        suppressed=0,
-        classes=starts.size,
-        losses=tuple(losses),
-        undone=source.undone(coarsened),
-    )
+    return rows, changed, {"levels": None, "classes": starts.size, "losses": tuple(losses)}

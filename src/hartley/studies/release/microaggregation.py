@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from hartley.errors import ColumnError, OptionError, TableError
 from hartley.exact import LARGEST_EXACT_INTEGER, log_ratio
 from hartley.inputs import formerly
 from hartley.measures.anonymity import size_bands
-from hartley.ranges.classes import Singling, rows_as_counted, single_out
+from hartley.ranges.classes import rows_as_counted, single_out
 from hartley.report import Cell, Grid, Heading, Readable, Report, Section, Tile
 from hartley.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.look.anonymity import (
@@ -28,8 +28,15 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import ORDER
-from hartley.studies.release.disclosure import Disclosing, Undone, find_undone, verdicts_on
+from hartley.studies.release.disclosure import (
+    SORTED,
+    Disclosing,
+    find_undone,
+    in_order,
+    refuse_people,
+    refuse_unreleased,
+    verdicts_on,
+)
 from hartley.tables.opening import open_table
 from hartley.tables.view import keep_texts, run
 from hartley.tables.writing import write_arrow
@@ -37,7 +44,7 @@ from hartley.text import count_of, few_digits
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
     from hartley.inputs import Columns, Progress, Rows
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.anonymity import AnonymityReport
-    from hartley.studies.look.verdict import Verdict
 
     Grouping = Callable[[NDArray[np.float64], int], NDArray[np.int32]]
     """From points and k to the group of every point."""
@@ -109,12 +115,8 @@ class Microaggregation(Disclosing, Readable):
     """The loss of every column by itself."""
     unchanged: int
     """Records in groups of equal records, whose average is their own value."""
-    singling: Singling
-    """How many records the columns that are kept single out."""
     sources: tuple[str, ...] = ()
     """The files of the table, which nothing may overwrite."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    undone: tuple[Undone, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -142,23 +144,25 @@ class Microaggregation(Disclosing, Readable):
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and a warning if kept columns undo it."""
-        low, high = int(self.sizes.min()), int(self.sizes.max())
+        """The release in one sentence, whom kept columns single out, and what it tells."""
         made = (
-            f"{self.rows:,} records of {self.table} were released as the averages of "
-            f"{count_of(self.sizes.size, 'group')} of "
-            f"{low:,}{f' to {high:,}' if low < high else ''}, which loses "
-            f"{100 * self.information_loss:.2f} % of the variation."
+            f"{self.rows:,} rows of {self.table} were made {self.k:,}-anonymous over "
+            f"{', '.join(self.columns)}, as averages."
         )
-        return f"{made} {self.told} {self.singling.warning}".rstrip()
+        return f"{made} {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a reader should know, in plain words."""
-        smallest = int(self.sizes.min())
+        smallest, largest = int(self.sizes.min()), int(self.sizes.max())
         bits = math.ceil(1000 * self.leakage) / 1000
         shared = ", ".join(self.columns)
         sentences = [
+            (
+                f"The averages of {count_of(self.sizes.size, 'group')} of {smallest:,}"
+                f"{f' to {largest:,}' if smallest < largest else ''} lose "
+                f"{100 * self.information_loss:.2f} % of the variation."
+            ),
             f"Every released row of {shared} is shared by at least {smallest:,} records.",
             (
                 f"These columns alone tell at most {bits:.3f} bits about whose record is whose: "
@@ -176,11 +180,10 @@ class Microaggregation(Disclosing, Readable):
                 "their values themselves."
             )
         if self.kept:
-            sentences += (
-                f"Released as they are, and no part of this promise: {', '.join(self.kept)}.",
-                *self.singling.sentences,
+            sentences.append(
+                f"Released as they are, and no part of this promise: {', '.join(self.kept)}."
             )
-        return (*sentences, *self.judgements, ORDER)
+        return (*sentences, *self.judgements, SORTED)
 
     @cached_property
     def checked(self) -> AnonymityReport:
@@ -269,14 +272,14 @@ class Microaggregation(Disclosing, Readable):
             "leakage_bound": self.leakage,
             "losses": [asdict(loss) for loss in self.losses],
             "unchanged": self.unchanged,
-            "singled_out": self.singling.to_dict(),
             **self.disclosed(),
             "check": self.checked.to_dict(),
         }
 
     def write(self, path: str | os.PathLike[str], *, spreadsheet_safe: bool = False) -> Path:
         """Write the released table as Parquet or CSV, by the ending of the path, whole or not."""
-        return write_arrow(self.released, path, self.sources, spreadsheet_safe=spreadsheet_safe)
+        rows = in_order(self.released, self.released.column_names)
+        return write_arrow(rows, path, self.sources, spreadsheet_safe=spreadsheet_safe)
 
 
 def released_groups(
@@ -665,19 +668,15 @@ def microaggregate(  # noqa: PLR0913 - each is one choice of the user's
     hidden = () if confidential is None else names_of(confidential)
     unchanged = () if keep is None else names_of(keep)
     if roles is not None:
-        table, known_roles = open_with_roles(table, roles)
+        source = table
+        table, known_roles = open_with_roles(source, roles)
         named = chosen_columns(known_roles, columns, "key", what="key")
         hidden = chosen_columns(known_roles, confidential, "confidential", what="")
         kept = chosen_columns(known_roles, keep, "kept", what="")
         unchanged = tuple(name for name in kept if name not in hidden)
-        opened = table
-        for unit in known_roles.named("unit"):
-            raise OptionError(
-                f"Averages are over groups of rows, and '{unit}' says whose row it is",
-                hint="use anonymize, which counts people, or give the column the role "
-                '"identifier" to count rows',
-            )
-        columns = [n for n in named if columns is not None or opened.kind(n).numeric]
+        refuse_people("Averaging", known_roles.named("unit"), known_roles.named("household"))
+        refuse_unreleased(source, known_roles, (*named, *unchanged, *hidden), (*unchanged, *hidden))
+        columns = [n for n in named if columns is not None or table.kind(n).numeric]
         if not columns:
             raise OptionError(
                 f"No key of {known_roles.file} holds numbers to average",

@@ -7,7 +7,7 @@ import io
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +31,6 @@ from hartley.policies.random.estimates import (
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
 from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
-from hartley.ranges.classes import single_out
 from hartley.ranges.distribution import JointDistribution
 from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import (
@@ -48,8 +47,18 @@ from hartley.report import (
 )
 from hartley.schema.roles import chosen_columns, open_with_roles
 from hartley.studies.look.verdict import CERTAINTIES, CERTAINTY, Verdict, worst
-from hartley.studies.release.disclosure import Disclosing, verdicts_on
-from hartley.studies.release.release import as_matrices_say, release_drawn
+from hartley.studies.release.disclosure import (
+    Disclosing,
+    refuse_people,
+    refuse_unreleased,
+    verdicts_on,
+)
+from hartley.studies.release.release import (
+    as_matrices_say,
+    read_by,
+    release_drawn,
+    sound_certificate,
+)
 from hartley.tables.counts import distinct_counts
 from hartley.tables.opening import open_table
 from hartley.tables.view import prepare
@@ -77,10 +86,8 @@ if TYPE_CHECKING:
         Rows,
     )
     from hartley.policies.random.pram import Seed
-    from hartley.ranges.classes import Singling
     from hartley.schema.roles import RolesSource
     from hartley.studies.look.exposure import ReleasedPeople
-    from hartley.studies.release.disclosure import Undone
     from hartley.studies.release.release import ReleaseReport
 
     Rules = Pram | Sequence[Pram] | PolicyDocument | str | os.PathLike[str]
@@ -294,12 +301,17 @@ def joint_frequencies(
     """
     if confidential is None:
         return None
-    joint = _joint_counts(table, pram, confidential)
+    joint, _ = _joint_counts(table, pram, confidential)
     return np.asarray(joint / joint.sum())
 
 
-def _joint_counts(table: Table, pram: Pram, confidential: str | Sequence[str]) -> NDArray[np.int64]:
-    relation = Relation.from_table(table, secret=confidential, released=list(pram.columns))
+def _joint_counts(
+    table: Table, pram: Pram, confidential: str | Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count confidential values beside those of a matrix, and the rows that lack one."""
+    relation = Relation.from_table(
+        table, secret=confidential, released=list(pram.columns), missing="value"
+    )
     pairs = relation.pairs()
     known = {value: place for place, value in enumerate(pram.values)}
     places = [known.get(value, -1) for value in relation.released_range]
@@ -307,7 +319,9 @@ def _joint_counts(table: Table, pram: Pram, confidential: str | Sequence[str]) -
         raise _without_row(pram)
     joint = np.zeros((pairs.sizes[0], len(pram.values)), np.int64)
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
-    return joint
+    secrets = relation.secret_range
+    absent = np.array([None in s if isinstance(s, tuple) else s is None for s in secrets])
+    return joint[~absent], joint[absent].sum(axis=0)
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -534,15 +548,10 @@ class PramReport(Disclosing, Readable):
     seeded: bool
     """Whether the user chose the seed."""
     notes: tuple[str, ...]
-    singling: Singling
-    """How many records the kept columns single out by themselves."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
     reconstructions: tuple[ReconstructedRelease, ...] = ()
     """What replacing released values by estimates did, a rule each, where that was wanted."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """For each confidential column the worst that one rule, or the kept columns, tell of it."""
-    undone: tuple[Undone, ...] = ()
 
     @property
     def people(self) -> ReleasedPeople | None:
@@ -551,10 +560,9 @@ class PramReport(Disclosing, Readable):
 
     @property
     def headline(self) -> str:
-        """The release in one sentence, and a warning if kept columns undo the perturbation."""
+        """The release in one sentence, whom kept columns single out, and what it tells."""
         titles = " and ".join(column.title for column in self.columns)
-        made = f"{self.release.made[:-1]}, {titles} perturbed at random."
-        return f"{made} {self.told} {self.singling.warning}".rstrip()
+        return f"{self.release.made[:-1]}, {titles} perturbed at random. {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -572,7 +580,7 @@ class PramReport(Disclosing, Readable):
             else "The draw was made with fresh random bytes of the system and cannot be repeated."
         )
         steps = (sentence for step in self.reconstructions for sentence in step.sentences)
-        return (*steps, seed, *self.release.sentences, *self.singling.sentences, *self.notes)
+        return (*steps, seed, *self.release.sentences, *self.notes)
 
     def report(self, *, estimate: bool = False) -> Report:
         """Return the perturbation in sections, with a table of the estimates if asked for."""
@@ -603,7 +611,7 @@ class PramReport(Disclosing, Readable):
             (
                 owner,
                 *(section for column in self.columns for section in column.sections()),
-                Section("What to know", points=self.general),
+                Section("What to know", (self.release.order,), self.general),
                 *estimates,
             ),
             "Every number of bits is rounded up.",
@@ -618,7 +626,6 @@ class PramReport(Disclosing, Readable):
             "seeded": self.seeded,
             "notes": list(self.notes),
             "columns": [column.to_dict() for column in self.columns],
-            "singled_out": self.singling.to_dict(),
             "people": None if self.people is None else self.people.to_dict(),
             "reconstruction": [step.to_dict() for step in self.reconstructions],
             "release": self.release.to_dict(),
@@ -776,27 +783,43 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             "The policy perturbs no column at random",
             hint='add a column of kind "pram", or use hartley.release',
         )
-    promised = None if certificate is None else _promised(made)
+    promised = None if certificate is None else sound_certificate(made)
+    draw = TableDraw(made.prams, seed=seed)
+    joints = [joint_frequencies(opened, rule, about or None) for rule in made.prams]
     with write_all_or_none():
-        report = _perturb(
+        released = release_drawn(
             opened,
             made,
             out,
-            seed=seed,
-            about=about,
-            notes=notes,
+            draw,
             progress=progress,
             spreadsheet_safe=spreadsheet_safe,
             few=few,
+            confidential=about,
             allow_dependence=allow_dependence,
         )
+        released = replace(released, verdicts=_verdicts(opened, made, draw, about))
         if policy_out is not None:
             made.save(policy_out)
         if certificate is not None and promised is not None:
             promised = promised.bind(policy_out or path or "")
             promised.save(certificate)
-    steps = tuple(rule.reconstruction for rule in chosen if rule.reconstruction is not None)
-    return replace(report, certificate=promised, reconstructions=steps)
+    left_out = prepare(opened, about, missing="drop").left_out_sentence if about else ""
+    return PramReport(
+        released,
+        tuple(
+            _perturbed(draw, place, pram_leakage(rule, joint, about=about))
+            for place, (rule, joint) in enumerate(zip(made.prams, joints, strict=True))
+        ),
+        made,
+        seeded=seed is not None,
+        notes=(*notes, left_out) if left_out else tuple(notes),
+        certificate=promised,
+        reconstructions=tuple(rule.reconstruction for rule in chosen if rule.reconstruction),
+        verdicts=released.verdicts,
+        undone=released.undone,
+        singling=released.singling,
+    )
 
 
 def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
@@ -809,6 +832,7 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
 ) -> tuple[Table, Any, Any, Any]:
     """Return the table without identifiers, and columns as roles name them where nobody did."""
     table, known_roles = open_with_roles(source, roles)
+    refuse_people("A draw", known_roles.named("unit"), known_roles.named("household"))
     if rules is None and not columns:
         keys = chosen_columns(known_roles, None, "key", what="key")
         # A matrix is about texts, truth values or numbers: a draw of dates would release true ones.
@@ -820,68 +844,16 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
                 hint="name other columns to perturb, or coarsen dates with hartley.anonymize",
             )
     named = [name for group in names_of(columns) for name in names_of(group)]
-    known_roles.refuse_identifiers([*named, *names_of(keep or ())])
     if rules is None:
         kept = chosen_columns(known_roles, keep, "confidential", "kept", what="")
         keep = [name for name in kept if name not in named]
         hidden = chosen_columns(known_roles, confidential, "confidential", what="")
         confidential = hidden or None
+    policy = policy_of(() if rules is None else rules, keep or ())
+    read = [name for column in policy.columns for name in read_by(column)]
+    as_it_is = [column.name for column in policy.columns if column.is_kept]
+    refuse_unreleased(source, known_roles, [*named, *read], as_it_is)
     return table, columns, keep, confidential
-
-
-def _promised(policy: PolicyDocument) -> Certificate:
-    """Return the certificate of a policy; refuse one that nobody could rely on."""
-    from hartley.guarantees.verify import certify
-
-    promised = certify(policy)
-    promised.refuse_unsound()
-    return promised
-
-
-def _perturb(  # noqa: PLR0913 - what ``pram`` was given
-    table: Table,
-    policy: PolicyDocument,
-    out: str | os.PathLike[str],
-    *,
-    seed: Seed,
-    about: tuple[str, ...],
-    notes: Sequence[str],
-    progress: Progress | None,
-    spreadsheet_safe: bool,
-    few: int | None,
-    allow_dependence: str | Sequence[str] | None,
-) -> PramReport:
-    """Draw and write the rows, and compute how much they tell."""
-    draw = TableDraw(policy.prams, seed=seed)
-    joints = [joint_frequencies(table, rule, about or None) for rule in policy.prams]
-    released = release_drawn(
-        table,
-        policy,
-        out,
-        draw,
-        progress=progress,
-        spreadsheet_safe=spreadsheet_safe,
-        few=few,
-        confidential=about,
-        allow_dependence=allow_dependence,
-    )
-    released = replace(released, verdicts=_verdicts(table, policy, draw, about))
-    columns = tuple(
-        _perturbed(draw, place, pram_leakage(rule, joint, about=about))
-        for place, (rule, joint) in enumerate(zip(policy.prams, joints, strict=True))
-    )
-    free = [column.name for column in policy.columns if column.is_kept and column.range is None]
-    left_out = prepare(table, about, missing="drop").left_out_sentence if about else ""
-    return PramReport(
-        released,
-        columns,
-        policy,
-        seeded=seed is not None,
-        notes=tuple(note for note in (*notes, left_out) if note),
-        singling=single_out(table, (), free),
-        verdicts=released.verdicts,
-        undone=released.undone,
-    )
 
 
 def _verdicts(
@@ -896,7 +868,7 @@ def _verdicts(
             [
                 *([known[name]] if name in known else []),
                 *(
-                    _judge_rule(rule, _joint_counts(table, rule, name), after.tolist(), name)
+                    _judge_rule(rule, *_joint_counts(table, rule, name), after.tolist(), name)
                     for rule, after in zip(policy.prams, draw.after, strict=True)
                 ),
             ]
@@ -906,7 +878,11 @@ def _verdicts(
 
 
 def _judge_rule(
-    pram: Pram, joint: NDArray[np.int64], after: Sequence[int], confidential: str
+    pram: Pram,
+    joint: NDArray[np.int64],
+    absent: NDArray[np.int64],
+    after: Sequence[int],
+    confidential: str,
 ) -> Verdict:
     """Return what one drawn value tells: the table gives the prior, the matrix the posterior.
 
@@ -915,12 +891,18 @@ def _judge_rule(
     totals = joint.sum(axis=1).tolist()
     usual = [Fraction(total, sum(totals)) for total in totals]
     # In halves of 31 bits, of which a machine word holds the sum over all rows.
-    low, high = (joint @ half for half in divmod(pram.matrix.parts, 2**31)[::-1])
-    drawn = (low + high.astype(object) * 2**31).T.tolist()
+    low, high = (np.vstack([joint, absent]) @ h for h in divmod(pram.matrix.parts, 2**31)[::-1])
+    *drawn, gone = (low + high.astype(object) * 2**31).tolist()
+    masses = [*zip(*drawn, strict=True)]
+    lacking = [
+        Fraction(without, without + sum(mass))
+        for people, mass, without in zip(after, masses, gone, strict=True)
+        if people
+    ]
     sizes, classes = zip(
         *(
             (people, [(Fraction(m, sum(mass)), q) for m, q in zip(mass, usual, strict=True)])
-            for people, mass in zip(after, drawn, strict=True)
+            for people, mass in zip(after, masses, strict=True)
             if people and any(mass)
         ),
         strict=True,
@@ -953,11 +935,13 @@ def _judge_rule(
         certainty=CERTAINTY if known[CERTAINTY] or not known[CERTAINTIES[-1]] else CERTAINTIES[-1],
         ruled_out=count(not all(p for p, _ in each) for each in classes),
         left=min(sum(p > 0 for p, _ in each) for each in classes),
-        guess_right=Fraction(sum(map(max, drawn)), sum(totals) * pram.matrix.whole),
+        guess_right=Fraction(sum(map(max, masses)), sum(totals) * pram.matrix.whole),
         guess_right_before=max(usual),
         largest_share=max(p for p, _ in likeliest),
         gain=max(p / q for each in classes for p, q in each),
         shift=max(sum(abs(p - q) for p, q in each) for each in classes) / 2,
+        left_out=int(absent.sum()),
+        absent=(min(lacking), max(lacking)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from hartley.policies.document import PolicyDocument
 from hartley.policies.kinds import kind_of
 from hartley.policies.quantizer import Aggregate, parse_query
 from hartley.policies.random.pram import TableDraw
+from hartley.ranges.classes import single_out
 from hartley.ranges.relation import FEW, check_group_size
 from hartley.report import Readable, Report, Section
 from hartley.studies.look.exposure import ORDER, ReleasedPeople, as_written, released_people
@@ -39,7 +40,7 @@ from hartley.tables.writing import output_format, refuse_overwriting, write_reco
 from hartley.text import conjugate, count_of, exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from hartley.engines.table import Table
     from hartley.guarantees.promise import Certificate
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from hartley.policies.column import ColumnPolicy
     from hartley.policies.hypotheses.lines import LinePolicy
     from hartley.policies.random.pram import Seed
-    from hartley.studies.look.verdict import Verdict
+    from hartley.ranges.classes import Singling
     from hartley.tables.column_map import ColumnCounts, MapCounts
 
 
@@ -208,8 +209,6 @@ class ReleaseReport(Disclosing, Readable):
     """Whom the released rows single out or leave among few; None for an answer."""
     certificate: Certificate | None = None
     """What was promised, where a certificate was written."""
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    undone: tuple[Undone, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -249,15 +248,18 @@ class ReleaseReport(Disclosing, Readable):
                 f"Drawn at random, row by row: {', '.join(drawn)}. Another draw of the same rows "
                 "tells as much again: release one draw only."
             )
-        if self.is_answer:
-            note = (
-                "Each value was clamped to its declared range and cut off to a binary fraction, "
-                "then all were added exactly."
-            )
-        else:
-            note = ORDER
         people = () if self.people is None else self.people.sentences
-        return (*errors, *handled, *rest, *people, *self.judgements, note)
+        return (*errors, *handled, *rest, *people, *self.judgements, self.order)
+
+    @property
+    def order(self) -> str:
+        """What the order of the rows may tell; of an answer, how exact it is."""
+        return (
+            "Each value was clamped to its declared range and cut off to a binary fraction, then "
+            "all were added exactly."
+            if self.is_answer
+            else ORDER
+        )
 
     @property
     def is_answer(self) -> bool:
@@ -266,20 +268,20 @@ class ReleaseReport(Disclosing, Readable):
 
     def report(self) -> Report:
         """Return the release in sections: what a reader should know of it."""
-        told = Section("What was released", points=self.sentences)
+        told = Section("What was released", (self.order,), self.sentences[:-1])
         return Report(f"Release of {self.table}", self.headline, self.verdict_tiles, (told,))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
         head = {"format": 1, "headline": self.headline, "sentences": list(self.sentences)}
-        content = asdict(replace(self, certificate=None, verdicts={}))
+        content = asdict(replace(self, certificate=None, verdicts={}, singling=None))
         content |= {"withheld": list(self.withheld), **self.disclosed()}
         content["columns"] = [
             column | {"error": None if column["error"] is None else str(column["error"])}
             for column in content["columns"]
         ]
         content["people"] = None if self.people is None else self.people.to_dict()
-        del content["certificate"]
+        del content["certificate"], content["singling"]
         promise = {} if self.certificate is None else {"promise": self.certificate.to_dict()}
         return head | content | promise
 
@@ -346,11 +348,16 @@ def release(  # noqa: PLR0913 - each is one choice of the user's
         Not released: name.
     """
     document = policy if isinstance(policy, PolicyDocument) else PolicyDocument.load(policy)
-    promised = None if certificate is None else _bound_certificate(document, policy)
+    path = policy if isinstance(policy, (str, os.PathLike)) else None
+    if certificate is not None and path is None:
+        raise OptionError(
+            "No certificate can be written, because the policy is not in a file",
+            hint="save the policy and pass the path of its file",
+        )
+    promised = None if certificate is None else sound_certificate(document).bind(path or "")
     check_group_size(FEW if few is None else few)
     opened = open_table(table)
-    policy_file = (str(policy),) if isinstance(policy, (str, os.PathLike)) else ()
-    read = {"table": opened.paths, "policy": policy_file}
+    read = {"table": opened.paths, "policy": () if path is None else (os.fspath(path),)}
     refuse_overwriting(read, out)
     if certificate is not None:
         check_files({"release": Path(out), "certificate": Path(certificate)}, read)
@@ -394,35 +401,13 @@ def _keys_beside(document: PolicyDocument, confidential: Sequence[str]) -> tuple
     return keys
 
 
-def _undone(
-    table: Table,
-    document: PolicyDocument,
-    allowed: str | Sequence[str] | None,
-) -> tuple[Undone, ...]:
-    """Return the columns, released as they are, that tell what others change."""
-    if document.aggregates:
-        return ()
-    as_it_is = [column for column in document.columns if column.is_kept or column.error == 0]
-    kept = [name for column in as_it_is for name in column.columns]
-    changed = {
-        name: "perturbed" if column.is_random else "coarsened"
-        for column in document.columns
-        if column not in as_it_is
-        for name in _read_by(column)
-    }
-    return find_undone(table, kept, changed, allowed)
-
-
-def _bound_certificate(document: PolicyDocument, policy: object) -> Certificate:
-    """Return what a policy promises, tied to every byte of its file."""
+def sound_certificate(document: PolicyDocument) -> Certificate:
+    """Return what a policy promises; refuse it if nobody could rely on it."""
     from hartley.guarantees.verify import certify
 
-    if not isinstance(policy, (str, os.PathLike)):
-        raise OptionError(
-            "No certificate can be written, because the policy is not in a file",
-            hint="save the policy and pass the path of its file",
-        )
-    return certify(document).bind(policy)
+    promised = certify(document)
+    promised.refuse_unsound()
+    return promised
 
 
 def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
@@ -444,7 +429,8 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
     tell = progress or (lambda _what, _share: None)
     conditions = conditions_of(document)
     people: ReleasedPeople | None = None
-    undone = _undone(opened, document, allow_dependence)
+    singling: Singling | None = None
+    undone: tuple[Undone, ...] = ()
     tell("count", 0.0)
     if document.aggregates:
         assert conditions.people is not None  # the promise of an answer is about so many
@@ -460,6 +446,15 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         tell("count", 1.0)
         tell("release", 1.0)
     else:
+        as_it_is = [column for column in document.columns if column.is_kept or column.error == 0]
+        changed = {
+            name: "perturbed" if column.is_random else "coarsened"
+            for column in document.columns
+            if column not in as_it_is
+            for name in read_by(column)
+        }
+        kept = [name for column in as_it_is for name in column.columns]
+        undone = find_undone(opened, kept, changed, allow_dependence)
         mapped = apply_map(opened, document.to_map(), strict=strict, ranges=document.ranges)
         before = mapped.counts_before_writing
         accept = partial(_refuse_missing, conditions.complete)
@@ -489,7 +484,11 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         if few is not None:
             drawn = [name for pram in document.prams for name in pram.columns]
             people = released_people(out, few, confidential=confidential, drawn=drawn)
-    read = {name for column in document.columns for name in _read_by(column)}
+        if people is not None:  # the file can be read back
+            free = [c.name for c in document.columns if c.is_kept and c.range is None]
+            beside = [name for name, _ in named if name not in {*free, *drawn}]
+            singling = single_out(as_written(out), beside, free, confidential)
+    read = {name for column in document.columns for name in read_by(column)}
     return ReleaseReport(
         table=opened.name,
         path=str(out),
@@ -500,6 +499,7 @@ def release_drawn(  # noqa: PLR0913 - what ``release`` takes, and what draws
         withheld=tuple(name for name in opened.columns if name not in read),
         people=people,
         undone=undone,
+        singling=singling,
     )
 
 
@@ -571,7 +571,7 @@ def as_matrices_say(table: Table, document: PolicyDocument) -> Table:
     return as_texts(table, texts) if texts else table
 
 
-def _read_by(column: ColumnPolicy) -> tuple[str, ...]:
+def read_by(column: ColumnPolicy) -> tuple[str, ...]:
     """Return the columns of a table that one of a policy reads."""
     query = column.query
     if query is None:
