@@ -112,8 +112,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         outputs: Published tables: CSV, Parquet, Excel or JSON files, or results folders of ACRO. In
             Python, also tables that were read before.
         spec: What the files do not say, in a file such as outputs.toml.
-        rule: A rule: frequency<10 (the default), p%=10, dominance=2,90 or homogeneous; repeatable.
-            In Python, a list of rules or of their texts.
+        rule: A rule: frequency<10 (the default), p%=10, dominance=2,90, homogeneous or
+            homogeneous>=95%; repeatable. In Python, a list of rules or of their texts.
         insider: What contributors know: the cells that they have alone (sole), their own part of
             every sum (holdings), or both (all).
         table: The microdata behind the outputs. In Python, rules about contributions and insiders

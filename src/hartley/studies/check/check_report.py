@@ -275,6 +275,7 @@ class CheckReport(Readable):
     def sentences(self) -> list[str]:
         """What else there is to say."""
         lines = [f"Rules: {listed(self.rules)}." if self.rules else "No rule was applied."]
+        lines.append("Only what is certain is judged; a guess can be better than the verdicts say.")
         if self.insider != "none":
             lines.append(f"Contributors are taken to know {KNOWN[self.insider]}.")
         if self.effects is not None and self.bits is not None:

@@ -27,7 +27,7 @@ from hartley.knowledge.table_bounds import Inference
 from hartley.knowledge.table_system import HIGH
 from hartley.measures.rules import Dominance, Frequency, Homogeneous, PPercent
 from hartley.studies.check.check_report import VERDICTS, CheckedCell, CheckedView, Opinion
-from hartley.text import listed
+from hartley.text import exact_text, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -227,14 +227,27 @@ class RuleChecker:
     ) -> Iterator[Opinion]:
         """Judge lines: if somebody is in one, at least two categories must be possible.
 
-        Categories that the conditions of the outputs rule out by themselves do not count: that
-        everybody with a = 'p' has the category p is no news.
+        With a share below everybody, no category may certainly hold it. Categories that the
+        conditions of the outputs rule out by themselves do not count: that everybody with a = 'p'
+        has the category p is no news.
         """
         name = str(rule)
+        ends = inference.outer_low, inference.outer_high, inference.least, inference.most
         for r in lines_of(joint).tolist():
             parent, children = joint.system.relation(r)
             mine = [child for child in children if joint.possible[child]]
             if len(mine) < 2 or not inference.outer_high[parent]:
+                continue
+            line = joint.name(parent)
+            if rule.share < 1:
+                share = f"{exact_text(100 * rule.share)} % of {line}"
+                why = {
+                    "disclosed": f"at least {share} have this category",
+                    "protected": f"a table that fits has less than {share} in it",
+                    "open": f"whether {share} have this category is not settled",
+                }
+                for cell, verdict in rule.verdicts(ends, parent, mine):
+                    yield Opinion(cell, verdict, name, why[verdict], line=r)
                 continue
             if sum(inference.most[child] > 0 for child in mine) >= 2:
                 continue
@@ -243,7 +256,6 @@ class RuleChecker:
             if attained >= 2:
                 continue
             possible = [child for child in possible if inference.outer_high[child] > 0]
-            line = joint.name(parent)
             if len(possible) == 1 and (attained or inference.outer_low[parent] > 0):
                 why = f"everybody in {line} has this category"
                 yield Opinion(possible[0], "disclosed", name, why, line=r)
