@@ -256,9 +256,8 @@ async def report_page(request: Request, kind: str) -> Response:
 
 async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mapping[str, str]) -> str:
     opened = await open_dataset(visit, dataset)
-    data = visit.service.settings.datasets[dataset].data
     return await visit.service.lanes.engine(
-        lambda: page_of(_made(kind.name, opened.schema, data, values))
+        lambda: page_of(_made(visit, kind.name, dataset, opened.schema, values))
     )
 
 
@@ -284,7 +283,7 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
     raise not_found("report")
 
 
-def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
+def _made(visit: Visit, kind: str, dataset: str, schema: Schema, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
     """Make a report, with the study imported on use."""
     room = "release" if kind == "design" else "look"
     study = getattr(import_module(f"hartley.studies.{room}.{kind}"), kind)
@@ -292,12 +291,8 @@ def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]
         return study(
             {"objective": "bits", "bits": values["bits"], "columns": _columns(schema, values)}
         )
-    if data is None:
-        raise OptionError(
-            "The configuration of the dataset has no key data",
-            hint="name the table there, since a report reads it",
-        )
-    return study(data, **{role: _names(text) for role, text in values.items()})
+    table = visit.administration.raw_table(visit.identity, dataset)
+    return study(table, **{role: _names(text) for role, text in values.items()})
 
 
 def _columns(schema: Schema, values: Mapping[str, str]) -> dict[str, dict[str, object]]:
