@@ -327,7 +327,7 @@ class CheckReport(Readable):
             "The verdicts",
             chart=Chart(
                 "",
-                (Panel("cells", "", (cells,), sideways=True, size=(7.2, 2.2)),),
+                (Panel("cells", "verdict", (cells,), sideways=True, size=(7.2, 2.2)),),
                 reading="The tables below are in these colours. A number is known exactly; a range "
                 "holds every table that fits.",
             ),
