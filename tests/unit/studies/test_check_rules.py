@@ -67,7 +67,7 @@ def test_a_line_of_nearly_one_category_is_disclosed(tmp_path):
     page, cases = render.page(report), check_gate(report, "disclosed")
     for text in (junit_text("check", cases), sarif_text("check", cases)):
         assert unescape(text).count(f"disclosed under {NEARLY}") == 2
-    assert "at least 95 % of A have this category" in page
+    assert "at least 95\N{NO-BREAK SPACE}% of A have this category" in page
     assert {cell["rule"] for cell in report.to_dict()["statistics"][0]["cells"]} == {NEARLY, ""}
 
 
