@@ -66,8 +66,15 @@ async def show_release(request: Request, name: str) -> Response:
     except InputError as error:
         return await _roles(visit, name, fields, error)
     style, content = report_parts(page_of(made))
-    shown = {"dataset": name, "address": _address(name), "style": style, "content": content}
-    response = page("release.html", await visit.frame("Owner"), fields=fields, **shown)
+    response = page(
+        "release.html",
+        await visit.frame("Owner"),
+        dataset=name,
+        address=_address(name),
+        style=style,
+        content=content,
+        fields=fields,
+    )
     response.headers["Content-Security-Policy"] = FRAMED_POLICY
     return response
 

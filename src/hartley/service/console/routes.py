@@ -153,22 +153,14 @@ REPORT_HEADERS = {
 
 
 @dataclass(frozen=True)
-class ReportField:
-    """A field of the form of a report."""
-
-    name: str
-    label: str
-    value: str
-
-
-@dataclass(frozen=True)
 class ReportKind:
     """A kind of report and its form."""
 
     name: str
     title: str
     words: str
-    fields: tuple[ReportField, ...]
+    fields: tuple[tuple[str, str, str], ...]
+    """Each: its name, its label, and the value that is proposed."""
 
 
 def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
@@ -186,8 +178,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "Audit",
             "How many bits released columns reveal about a secret one, in this table.",
             (
-                ReportField("secret", "Secret column", secret),
-                ReportField("released", "Released columns", ", ".join(known)),
+                ("secret", "Secret column", secret),
+                ("released", "Released columns", ", ".join(known)),
             ),
         ),
         ReportKind(
@@ -195,8 +187,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "Anonymity",
             "Who could be recognised by key columns, and which confidential values that reveals.",
             (
-                ReportField("keys", "Key columns", ", ".join(known)),
-                ReportField("confidential", "Confidential columns", secret),
+                ("keys", "Key columns", ", ".join(known)),
+                ("confidential", "Confidential columns", secret),
             ),
         ),
         ReportKind(
@@ -205,8 +197,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "The finest release of columns within a number of bits about one person. It reads the "
             "schema alone.",
             (
-                ReportField("columns", "Columns", ", ".join(numbers)),
-                ReportField("bits", "Bits about one person", "6"),
+                ("columns", "Columns", ", ".join(numbers)),
+                ("bits", "Bits about one person", "6"),
             ),
         ),
     )
@@ -230,7 +222,7 @@ async def report_frame(request: Request, kind: str) -> Response:
     visit = await _owner(request)
     chosen, dataset, values = await _wanted(visit, kind)
     text = await _rendered(visit, chosen, dataset, values)
-    words = "; ".join(f"{field.label.lower()}: {values[field.name]}" for field in chosen.fields)
+    words = "; ".join(f"{label.lower()}: {values[name]}" for name, label, _ in chosen.fields)
     query = urlencode({"dataset": dataset, **values}, quote_via=quote)
     style, content = report_parts(text)
     response = page(
@@ -275,10 +267,8 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
     opened = await open_dataset(visit, dataset)
     for known in report_kinds(opened.schema):
         if known.name == kind:
-            values = {
-                field.name: query.get(field.name, "").strip()[:LONGEST_FIELD]
-                for field in known.fields
-            }
+            names = (name for name, _, _ in known.fields)
+            values = {name: query.get(name, "").strip()[:LONGEST_FIELD] for name in names}
             return known, dataset, values
     raise not_found("report")
 

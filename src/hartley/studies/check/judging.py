@@ -243,13 +243,13 @@ class RuleChecker:
             line = joint.name(parent)
             if rule.share < 1:
                 share = f"{exact_text(100 * rule.share)} % of {line}"
-                why = {
+                reasons = {
                     "disclosed": f"at least {share} have this category",
                     "protected": f"a table that fits has less than {share} in it",
                     "open": f"whether {share} have this category is not settled",
                 }
                 for cell, verdict in rule.verdicts(ends, parent, mine):
-                    yield Opinion(cell, verdict, name, why[verdict], line=r)
+                    yield Opinion(cell, verdict, name, reasons[verdict], line=r)
                 continue
             if sum(inference.most[child] > 0 for child in mine) >= 2:
                 continue
