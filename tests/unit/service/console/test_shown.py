@@ -145,12 +145,12 @@ def test_a_wish_that_buys_nothing_becomes_the_first_useful_price():
 
 def test_a_price_above_the_balance_cannot_be_paid():
     priced = priced_question(curve_of(QUESTIONS[0]), "3", 2.0)
-    able = {position.wish: position.affordable for position in priced.positions}
+    able = {position.wish: not position.short for position in priced.positions}
     assert able["2"]
     assert not able["3"]
     assert priced.now.left.startswith("You have 2 bits left")
     barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
-    assert not any(position.affordable for position in barred.positions)
+    assert all(position.short for position in barred.positions)
 
 
 def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
@@ -159,16 +159,15 @@ def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
         agent.ask(question, bits=1)
         curve = agent.curve(question)
     priced = priced_question(curve, "2", 19.0, today=3)
-    able = {position.bits: position.affordable for position in priced.positions}
+    able = {position.bits: not position.short for position in priced.positions}
     assert able[0.0]
     assert able[1.0]
     assert not able[2.0]
     for position in priced.positions:
         assert position.plain()["short"] == position.short
-        assert bool(position.short) is not position.affordable
     assert priced.positions[-1].short == "Your daily cap leaves 1.584 bits until midnight UTC."
     none = priced_question(curve, "2", 19.0, today=0)  # what is paid for is free all the same
-    assert [position.affordable for position in none.positions][:2] == [True, False]
+    assert [not position.short for position in none.positions][:2] == [True, False]
     short = priced_question(curve, "2", 1.0, today=3).positions[-1].short
     assert short == "Your allowance does not cover this price."
 
