@@ -98,6 +98,7 @@ def results(folder):
         "audit": hartley.audit(
             people, secret="diagnosis", released=["age", "sex"], bins=bins, sweep={"age": "1:12"}
         ),
+        "audit of one release": hartley.audit(people, secret="diagnosis", released="region"),
         "anonymity": hartley.anonymity(people, keys=["age", "sex"], confidential="diagnosis"),
         "anonymized": hartley.anonymize(people, keys=["sex", "region"], k=3),
         "averages": hartley.microaggregate(people, 5, ["age", "height"]),
@@ -150,6 +151,15 @@ def test_every_page_fits_its_screen_and_follows_the_theme(pages, browser, photog
             problems += [(name, mode, problem) for problem in faults(seen, width, scheme, medium)]
     page.close()
     assert problems == []
+
+
+def test_the_axes_of_every_picture_have_names(made):
+    charts = [s.chart for result in made.values() for s in result.report().sections if s.chart]
+    panels = [panel for chart in charts for panel in chart.panels]
+    assert len(panels) > len(made)
+    for panel in panels:  # a strip of cells has nothing upwards
+        assert panel.x_label, panel
+        assert panel.y_label or panel.ruler, panel
 
 
 def faults(seen, width, scheme, medium):

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hartley.knowledge import table_bounds as inference
 from hartley.knowledge.cover import SELECTION, cover
 from hartley.knowledge.table_system import Bounds, LinearSystem, NoTableFits
+from hartley.measures.rules import Homogeneous
 from hartley.studies.check.certificate import save_certificate, verify_check
 from hartley.studies.check.check import check
 from hartley.tables.crosstab import Crosstab, PublishedCell, Rounding
@@ -244,6 +246,65 @@ def compare(world, *, exact=True):
         if said.outer == (min(mine), max(mine)):
             assert said.singled_out == (not said.places and mine == {1})
     return report
+
+
+def lines_with(part):
+    """Return every line of categories that its conditions leave two of: its total and its cells."""
+    joint = part.joint
+    for relation in range(joint.system.relations):
+        parent, children = joint.system.relation(relation)
+        by_condition = (
+            SELECTION in joint.dims
+            and len({joint.keys(cell)[:-1] for cell in (parent, *children)}) == 1
+        )
+        possible = [child for child in children if joint.possible[child]]
+        if not by_condition and len(possible) > 1:
+            yield parent, possible
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", ["0.6", "2/3", "0.75", "0.95"])
+def test_a_category_of_nearly_everybody_is_that_of_all_tables(tmp_path, share):
+    seen = dict.fromkeys(("disclosed", "protected", "open", "safe"), 0)
+    for world in worlds(tmp_path, range(60)):
+        rule = Homogeneous(Fraction(share))
+        schema = world.schema if world.conditions else None
+        report = check(*world.paths, spec=world.spec, rule=[rule], schema=schema)
+        (part,) = report.statistics
+        tables = world.fitting()
+        counts = {
+            cell: tables[:, world.mask(part, cell)].sum(axis=1)
+            for cell in range(part.joint.system.size)
+        }
+        certain, possible, unsettled = set(), set(), set()
+        for total, cells in lines_with(part):
+            there = counts[total] > 0
+            sizes = list(map(int, counts[total][there]))
+            if (part.joint.system.low[cells] < part.joint.system.high[cells]).any():
+                unsettled |= {*cells}  # not published whole
+            for cell in cells:
+                numbers = map(int, counts[cell][there])
+                held = [Fraction(x, n) >= rule.share for x, n in zip(numbers, sizes, strict=True)]
+                certain |= {cell} if held and all(held) else set()
+                possible |= {cell} if any(held) else set()
+        for cells in (certain, unsettled):  # a cell by another name is that cell
+            cells |= {*part.joint.same[sorted(cells)].tolist()}
+        said = {cell.cell: cell for cell in part.cells}
+        for cell in counts:
+            judged = said.get(cell)
+            if judged is None:  # a cell by another name, or one that nobody published
+                assert int(part.joint.same[cell]) in said or cell not in certain
+                continue
+            if judged.rule == "singled out":
+                continue
+            seen[judged.verdict] += 1
+            assert judged.verdict != "disclosed" or cell in certain
+            assert judged.verdict != "protected" or cell not in certain
+            assert judged.verdict != "safe" or cell not in possible
+            assert cell in unsettled or judged.verdict in {"disclosed", "safe"}
+        saved = save_certificate(report, tmp_path / "certificate.json")
+        assert verify_check(world.paths, saved).counts == report.counts
+    assert min(seen.values()) > 3, seen
 
 
 @pytest.mark.slow

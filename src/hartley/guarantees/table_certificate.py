@@ -443,7 +443,7 @@ class ProvedView:
                 low_mean[[c for c, mean in self.means.items() if mean >= rule.threshold]] = False
                 worst[low_mean] = np.maximum(worst[low_mean], OPEN)
             elif isinstance(rule, Homogeneous) and counts:
-                self._homogeneous(joint, worst)
+                self._homogeneous(joint, rule, worst)
             elif not isinstance(rule, (Frequency, Homogeneous)) and not counts:
                 for text, parts in needs.items():
                     need, cells = needed(rule, parts), numbers(text).tolist()
@@ -473,12 +473,16 @@ class ProvedView:
         verdict = np.where(enough & ~(small & few), PROTECTED, verdict)
         return np.where(about, verdict, SAFE)
 
-    def _homogeneous(self, joint: Cover, worst: NDArray[np.int64]) -> None:
-        system = joint.system
+    def _homogeneous(self, joint: Cover, rule: Homogeneous, worst: NDArray[np.int64]) -> None:
+        system, ends = joint.system, (self.low, self.high, self.least, self.most)
         for r in lines_of(joint).tolist():
             members = system.column[system.start[r] : system.start[r + 1]]
             parent, mine = members[0], members[1:][joint.possible[members[1:]]]
             if mine.size < 2 or not self.high[parent]:
+                continue
+            if rule.share < 1:
+                for cell, verdict in rule.verdicts(ends, parent, mine.tolist()):
+                    worst[cell] = max(worst[cell], WORDS.index(verdict))
                 continue
             attained = int((self.most[mine] > 0).sum())
             possible = mine[self.high[mine] > 0]

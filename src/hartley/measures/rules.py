@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
@@ -13,9 +14,14 @@ from hartley.files import one_line
 from hartley.text import exact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-RULE = re.compile(r"(frequency)\s*<\s*(\S+)|(p%)\s*=\s*(\S+)|(dominance)\s*=\s*(\S+)|(homogeneous)")
+    from numpy.typing import NDArray
+
+RULE = re.compile(
+    r"(frequency)\s*<\s*(\S+)|(p%)\s*=\s*(\S+)|(dominance)\s*=\s*(\S+)"
+    r"|homogeneous(?:\s*(>=)\s*([^\s%]+)\s*%)?"
+)
 
 
 @dataclass(frozen=True)
@@ -127,15 +133,53 @@ class Dominance:
 
 @dataclass(frozen=True)
 class Homogeneous:
-    """A line with one non-zero cell says that of everybody in it: two cells must be possible.
+    """A line in which everybody, or a share of them, is in one cell tells it of everybody there.
+
+    Of a line of everybody, two cells must be possible. Of a share, no cell may certainly hold it.
 
     Example:
-        >>> str(Homogeneous())
-        'homogeneous'
+        >>> str(Homogeneous()), str(Homogeneous("0.95"))
+        ('homogeneous', 'homogeneous>=95%')
+        >>> [[*Homogeneous("0.95").verdicts([(100, n, 100 - n)] * 4, 0, [1, 2])] for n in (95, 94)]
+        [[(1, 'disclosed')], []]
     """
 
+    share: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", parse_number(self.share, name="the share"))
+        if not Fraction(1, 2) < self.share <= 1:
+            raise OptionError(
+                "The share of the rule homogeneous is not above 50 % and at most 100 %",
+                hint="write homogeneous>=95%, or homogeneous for everybody",
+            )
+
     def __str__(self) -> str:
-        return "homogeneous"
+        return f"homogeneous>={exact_text(100 * self.share)}%" if self.share < 1 else "homogeneous"
+
+    def verdicts(
+        self, ends: Sequence[Sequence[int] | NDArray[Any]], total: int, cells: Sequence[int]
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the cells of a line that can hold the share, and the verdict on each.
+
+        Args:
+            ends: for all cells: the least and the largest count that they certainly have, and those
+                that some table that fits has.
+            total: the cell of all who are in the line; somebody can be.
+            cells: its categories.
+        """
+        low, high, attained, reached = ([int(end[cell]) for cell in cells] for end in ends)
+        everybody = int(ends[1][total])
+        least, most = ceil(self.share * int(ends[0][total])), ceil(self.share * everybody)
+        told = [cell for cell, end in zip(cells, low, strict=True) if end >= most]
+        yield from ((cell, "disclosed") for cell in told)
+        for place, cell in enumerate(cells if not told else ()):
+            if high[place] < max(least, 1):
+                continue
+            # In some table there are too few in it, or too many beside it.
+            beside = max(reached[:place] + reached[place + 1 :])
+            uncertain = attained[place] < least or everybody - beside < most
+            yield cell, "protected" if uncertain else "open"
 
 
 Rule = Frequency | PPercent | Dominance | Homogeneous
@@ -159,9 +203,11 @@ def read_rule(text: str) -> Rule:
         if read[5]:
             largest, share = read[6].split(",")
             return Dominance(int(largest), parse_number(share, name="the share"))
+        if read[7]:
+            return Homogeneous(parse_number(read[8], name="the share") / 100)
     except ValueError:
         raise OptionError(
             f"The rule '{one_line(text)}' is unknown",
-            hint="write frequency<10, p%=10, dominance=2,90 or homogeneous",
+            hint="write frequency<10, p%=10, dominance=2,90, homogeneous or homogeneous>=95%",
         ) from None
     return Homogeneous()

@@ -420,8 +420,11 @@ def _between(values: list[float]) -> Any:  # noqa: ANN401 - untyped
 NARROW = 3.9
 """The width in inches of a picture for a phone: its text is as large there as the page's."""
 TALLEST = 4.2
-LINE = 26
-"""Characters of a label that a narrow picture has room for; longer ones get several lines."""
+LINE, NAME = 26, 22
+"""Characters of a label and of a name beside bars that a narrow picture has room for; longer ones
+get several lines."""
+NAME_LINE = 0.19
+"""The height of a line of a name, in inches."""
 LEGEND_LABEL = 40
 """Characters of a label in its legend, which is written smaller."""
 _COLOUR = re.compile(r"#[0-9a-f]{6}\b")
@@ -466,7 +469,7 @@ def stacked(figure: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
     height = figure.get_size_inches()[1]
     rows = len({axes.get_subplotspec().rowspan.start for axes in panels})
     each = min(max(height / max(rows, 1), 2.6), TALLEST)
-    legends = 0
+    legends, least = 0, 0.0
     grid = figure.add_gridspec(len(panels), 1)
     for place, axes in enumerate(panels):
         axes.set_subplotspec(grid[place, 0])
@@ -476,13 +479,15 @@ def stacked(figure: Any) -> Any:  # noqa: ANN401 - a matplotlib figure, untyped
         if legend is not None:
             legends += _one_column(axes, legend)
         _thin_ticks(axes)
-        names = [fill(tick.get_text(), LINE - 10) for tick in axes.get_yticklabels()]
+        names = [fill(tick.get_text(), NAME) for tick in axes.get_yticklabels()]
         if any("\n" in name for name in names):
             axes.set_yticks(axes.get_yticks(), names)
+            lines = len(names) * max(name.count("\n") + 1 for name in names)
+            least = max(least, NAME_LINE * (lines + 4))  # and the axis below them
     for text in (figure._suptitle, figure._supxlabel):  # noqa: SLF001 - likewise
         if text is not None:
             text.set_text(fill(text.get_text(), 2 * LINE))
-    figure.set_size_inches(NARROW, each * len(panels) + 0.18 * legends)
+    figure.set_size_inches(NARROW, max(each, least) * len(panels) + 0.18 * legends)
     return figure
 
 

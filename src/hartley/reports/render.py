@@ -410,7 +410,7 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
         evidence=evidence,
         **content,
     )
-    return text
+    return text.replace(" %", "\u00a0%")  # a number stays with its percent sign
 
 
 def page_environment(read: Callable[[str], str]) -> Any:  # noqa: ANN401 - jinja2 is imported on use

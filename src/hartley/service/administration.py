@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from hartley.service.hosting import HostedDataset, OpenVersion
     from hartley.service.identity import Identity, ServiceAccount
     from hartley.service.service import Service
-    from hartley.service.settings import DatasetSettings
 
 LONGEST_TOKEN_DAYS = 3660
 PATTERN = frozenset("*?[]{}")
@@ -65,7 +63,8 @@ class Administration:
         self._accounts, self._ledger = service.accounts, service.ledger
         self._changing = threading.Lock()
         self._jobs: dict[str, dict[str, Any]] = {}
-        self._drafts: dict[str, Roles] = {}
+        self.drafts: dict[str, Roles] = {}
+        """What the columns of raw tables seem to be, by datasets."""
 
     @staticmethod
     def require(identity: Identity, *roles: Role) -> None:
@@ -306,41 +305,13 @@ class Administration:
             "rows": state.rows,
         }
 
-    # --- the roles of a raw table ---
+    # --- the raw table ---
 
-    def draft_roles(self, identity: Identity, dataset: str, *, again: bool = False) -> Roles:
-        """Return what the columns of the configured table seem to be: a draft of their roles."""
-        settings = self._raw_table(identity, dataset)
-        if again or dataset not in self._drafts:
-            with hints_about_reading(settings):
-                scanned = _study("look.scan", "scan")(settings.data, reading=settings.reading)
-                self._drafts[dataset] = scanned.roles
-        return self._drafts[dataset]
-
-    def judge_roles(self, identity: Identity, dataset: str, roles: Roles, k: int) -> Any:  # noqa: ANN401 - of a study
-        """Count whom the keys of some roles give away, as the table is; None without a key."""
-        data = self._raw_table(identity, dataset).data
-        if not roles.named("key"):
-            return None
-        return _study("look.anonymity", "anonymity")(data, roles=roles.confirm(), few=k)
-
-    def release_table(self, identity: Identity, dataset: str, roles: Roles, k: int) -> Any:  # noqa: ANN401 - of a study
-        """Coarsen the keys of the configured table by roles that its owner has confirmed."""
-        data = self._raw_table(identity, dataset).data
-        made = _study("release.generalisation", "anonymize")(data, k=k, roles=roles)
-        self._accounts.note(identity.account, "anonymize table", dataset, f"k = {k}")
-        return made
-
-    def _raw_table(self, identity: Identity, dataset: str) -> DatasetSettings:
+    def raw_table(self, identity: Identity, dataset: str) -> str:
+        """Return the configured table of a dataset, which its reports and its release read."""
         self.require(identity, Role.OWNER)
         self._service.dataset(identity, dataset)
-        settings = self._service.settings.datasets[dataset]
-        if settings.data is None:
-            raise OptionError(
-                "The configuration of the dataset has no key data",
-                hint="name the table there, since its roles and reports read it",
-            )
-        return settings
+        return _beside(self._service.settings.datasets[dataset].data, None, "data")
 
     # --- the ledger ---
 
@@ -416,11 +387,6 @@ class Administration:
                 content: dict[str, Any] = json.loads((folder / f"verify.{job}").read_text())
                 return content
         return dict(self._jobs.get(job, {}))
-
-
-def _study(module: str, name: str) -> Any:  # noqa: ANN401 - a function
-    """Import a study on use: a service without such pages does not wait for it."""
-    return getattr(import_module(f"hartley.studies.{module}"), name)
 
 
 def _beside(configured: str | Path | None, name: str | None, what: str) -> str:

@@ -3,13 +3,16 @@
 import itertools
 import random
 from fractions import Fraction
+from html import unescape
 
 import pytest
 from published_outputs import line, spec, verdicts
 
-from hartley.errors import InputError
+from hartley.errors import InputError, OptionError
 from hartley.measures.rules import Dominance, Frequency, Homogeneous, PPercent, read_rule
+from hartley.reports import render
 from hartley.studies.check.check import check
+from hartley.studies.check.gate import check_gate, junit_text, sarif_text
 
 # A list never tests its total: what is called protected in one needs the declaration.
 WHOLE = spec({"file": "line.csv", "margins": "all"})
@@ -44,6 +47,52 @@ def test_homogeneous_lines(tmp_path):
     hidden, whole = line(tmp_path, 7, "x", "x", 7), spec({"file": "line.csv", "margins": "all"})
     assert check(hidden, spec=whole, rule=["homogeneous"]).counts["disclosed"] == 1
     assert check(hidden, rule=["homogeneous"]).counts["disclosed"] == 0  # the total is of the 7
+
+
+WARDS = "ward,diagnosis,n\nA,cancer,999\nA,none,1\nB,cancer,1\nB,none,999\n"
+NEARLY = "homogeneous>=95%"
+
+
+def test_a_line_of_nearly_one_category_is_disclosed(tmp_path):
+    path = tmp_path / "wards.csv"
+    path.write_text(WARDS)
+    assert check(path, rule=["homogeneous"]).counts["disclosed"] == 0
+    report = check(path, rule=[NEARLY])
+    assert [c.keys for c in report.cells if c.verdict == "disclosed"] == [
+        {"ward": "A", "diagnosis": "cancer"},
+        {"ward": "B", "diagnosis": "none"},
+    ]
+    assert check(path, rule=["homogeneous>=99.9%"]).counts["disclosed"] == 2
+    assert check(path, rule=["homogeneous>=99.91%"]).counts["disclosed"] == 0
+    page, cases = render.page(report), check_gate(report, "disclosed")
+    for text in (junit_text("check", cases), sarif_text("check", cases)):
+        assert unescape(text).count(f"disclosed under {NEARLY}") == 2
+    assert "at least 95\N{NO-BREAK SPACE}% of A have this category" in page
+    assert {cell["rule"] for cell in report.to_dict()["statistics"][0]["cells"]} == {NEARLY, ""}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ((95, 5, 100), ["disclosed", "safe"]),
+        ((94, 6, 100), ["safe", "safe"]),
+        (("x", "x", 100), ["protected", "protected"]),  # perhaps all of them, perhaps nobody
+        ((96, "<6", "x"), ["disclosed", "safe"]),  # 96 of at most 101
+        (("95-99", 5, "x"), ["open", "safe"]),  # 95 of at most 104, and never below 95 %
+        ((0, 0, 0), ["safe", "safe"]),
+        (("x", 0, "x"), ["open", "safe"]),  # perhaps nobody is there
+    ],
+)
+def test_a_line_of_uncertain_counts_is_never_safe_by_mistake(tmp_path, numbers, expected):
+    marks = {"95-99": "95-99"}
+    report = check(line(tmp_path, *numbers), spec=WHOLE, rule=[NEARLY], marks=marks)
+    assert [verdicts(report)[key] for key in "ab"] == expected
+
+
+@pytest.mark.parametrize("share", ["50%", "101%", "nan%", "x%", "95", "%", ">=95%"])
+def test_a_share_of_a_line_is_above_a_half(share):
+    with pytest.raises(OptionError, match=r"write (a number|homogeneous>=95%|frequency<10)"):
+        read_rule(f"homogeneous>={share}")
 
 
 @pytest.mark.parametrize(("other", "verdict"), [(3, "protected"), (2, "disclosed")])
@@ -92,7 +141,9 @@ def test_a_sole_contributor_knows_the_other_cell(tmp_path):
 def test_rules_are_read_and_written():
     for text in ("frequency<5", "p%=12.5", "dominance=2,90", "homogeneous"):
         assert str(read_rule(text)) == text
-    assert read_rule("homogeneous") == Homogeneous()
+    assert read_rule("homogeneous") == Homogeneous() == read_rule("homogeneous >= 100 %")
+    for share in ("2/3", "0.95", "0.501"):
+        assert read_rule(str(Homogeneous(Fraction(share)))) == Homogeneous(Fraction(share))
     assert Frequency() == read_rule("frequency<10")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import pairwise
@@ -226,29 +226,8 @@ class SliderPosition:
 
     def plain(self) -> dict[str, Any]:
         """Return what the script needs to show this position."""
-        return {
-            "spend": self.spend,
-            "price": self.price,
-            "alone": self.alone,
-            "button": self.button,
-            "able": self.affordable,
-            "short": self.short,
-            "said": self.screen_reader_text,
-            "error": self.error,
-            "otherwise": self.otherwise,
-            "others": self.others,
-            "more": self.one_more,
-            "next": self.next_wish,
-            "nextWords": self.next_words,
-            "left": self.left,
-            "x": self.x,
-            "y": self.y,
-        }
-
-    @property
-    def affordable(self) -> bool:
-        """Whether it can be asked for."""
-        return not self.short
+        own = {"spend": self.spend, "button": self.button, "said": self.screen_reader_text}
+        return asdict(self) | own
 
     @property
     def spend(self) -> str:
@@ -498,15 +477,6 @@ def _position(
 
 
 @dataclass(frozen=True)
-class DayOfSpending:
-    """A line of the table behind the timeline."""
-
-    day: str
-    bits: str
-    questions: int
-
-
-@dataclass(frozen=True)
 class BudgetView:
     """Everything that the page of a budget shows."""
 
@@ -523,7 +493,8 @@ class BudgetView:
     days: int
     earlier: str
     timeline: str
-    table: tuple[DayOfSpending, ...]
+    table: tuple[tuple[str, str, int], ...]
+    """The days with a charge, the last one first: each with its bits and its questions."""
 
 
 def purse(spent: float, bits: float) -> Purse:
@@ -564,9 +535,7 @@ def budget_view(  # noqa: PLR0913 - what a budget is made of, each by name
         earlier=f"The last {MOST_DAYS} days." if len(days) > MOST_DAYS else "",
         timeline=draw_days([(day, bits) for day, bits, _ in shown]),
         table=tuple(
-            DayOfSpending(day, bits_number(bits), number)
-            for day, bits, number in reversed(days)
-            if number
+            (day, bits_number(bits), number) for day, bits, number in reversed(days) if number
         ),
     )
 
@@ -618,31 +587,16 @@ def _words(schema: Schema) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ColumnWords:
-    """A column as the page lists it."""
-
-    name: str
-    kind: str
-    words: str
-
-
-@dataclass(frozen=True)
-class ExampleQuestion:
-    """A question that can be priced with one click."""
-
-    words: str
-    text: str
-
-
-@dataclass(frozen=True)
 class DatasetCard:
     """What the pages of a dataset say about it."""
 
     name: str
     address: str
     rows_words: str
-    columns: tuple[ColumnWords, ...]
-    examples: tuple[ExampleQuestion, ...]
+    columns: tuple[tuple[str, str, str], ...]
+    """Each: its name, its kind, its values in words."""
+    examples: tuple[tuple[str, str], ...]
+    """Questions that can be priced with one click: each in words and as a question."""
 
 
 def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
@@ -653,7 +607,7 @@ def dataset_card(schema: Schema, rows: int | None) -> DatasetCard:
         schema.name,
         f"{PREFIX}/d/{quote(schema.name, safe='')}",
         f"{size} · {bits_down(schema.record_bits)} a person",
-        tuple(ColumnWords(column.name, column.kind, _column_words(column)) for column in columns),
+        tuple((column.name, column.kind, _column_words(column)) for column in columns),
         tuple(_examples(schema.name, columns)),
     )
 
@@ -667,7 +621,7 @@ def _column_words(column: Column) -> str:
     return text
 
 
-def _examples(name: str, columns: list[Column]) -> list[ExampleQuestion]:
+def _examples(name: str, columns: list[Column]) -> list[tuple[str, str]]:
     """Return questions that this schema can answer: a count, averages of groups, a median."""
     numbers = [c for c in columns if c.numeric and not c.date and c.kind == "private"]
     classes = [c for c in columns if c.values is not None and len(c.values) <= 12]
@@ -697,12 +651,12 @@ def _examples(name: str, columns: list[Column]) -> list[ExampleQuestion]:
 
 def _example(
     words: str, number: str, table: str, *, by: Column | None = None, where: str = ""
-) -> ExampleQuestion:
+) -> tuple[str, str]:
     parts = ["SELECT", number if by is None else f"{_quoted(by.name)}, {number}"]
     parts += ["FROM", _quoted(table)]
     parts += ["WHERE", where] if where else []
     parts += [] if by is None else ["GROUP BY", _quoted(by.name)]
-    return ExampleQuestion(words, " ".join(parts))
+    return words, " ".join(parts)
 
 
 def _middle(column: Column) -> str:

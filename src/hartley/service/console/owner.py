@@ -33,7 +33,7 @@ from hartley.service.replies import ServiceError, not_found
 from hartley.text import bits_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hartley.service.administration import Administration
     from hartley.service.console.visits import Act, Visit
@@ -69,7 +69,7 @@ async def _overview(
             content["head"] = acts.head(identity)
         if may_change:
             content["datasets"] = [_dataset_line(visit, name) for name in visit.dataset_names]
-            content["accounts"] = [_account_line(each) for each in acts.accounts(identity)]
+            content["accounts"] = acts.accounts(identity)
         return content | _audit_page(visit, before)
 
     content = await visit.service.lanes.quick(work)
@@ -106,16 +106,6 @@ def _dataset_line(visit: Visit, name: str) -> dict[str, Any]:
     }
 
 
-def _account_line(account: Mapping[str, Any]) -> dict[str, Any]:
-    every = "all" if account["role"] == "owner" else "none"
-    return {
-        "name": account["name"],
-        "role": account["role"],
-        "revoked": account["revoked"],
-        "datasets": ", ".join(account["datasets"]) or every,
-    }
-
-
 def _audit_page(visit: Visit, before: int | None) -> dict[str, Any]:
     """Return a page of the audit log, newest first, and where the older rows end."""
 
@@ -136,7 +126,7 @@ def _audit_page(visit: Visit, before: int | None) -> dict[str, Any]:
     start = max(end - PAGE, 0)
     rows = [row for row in rows_after(start, PAGE) if row["sequence"] <= end]
     return {
-        "audit": [row | {"time": _time(row["time"])} for row in reversed(rows)],
+        "audit": [*reversed(rows)],
         "audit_older": start + 1 if start and rows else None,
         "audit_newest": before is None,
     }
@@ -219,7 +209,6 @@ async def _account(
         await visit.frame("Owner"),
         422 if failed else 200,
         account=account | {"daily_cap": "" if cap is None else exact_bits(cap)},
-        tokens=[_token_line(each) for each in account["tokens"]],
         allowances=allowances,
         token=token,
         failed=failed,
@@ -235,21 +224,6 @@ def _allowance_line(
         "bits": "0" if allowance is None else exact_bits(allowance["allowance_bits"]),
         "spent": bits_up(0.0 if allowance is None else allowance["spent_bits"]),
     }
-
-
-def _token_line(token: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "token_id": token["token_id"],
-        "scope": token["scope"],
-        "label": token["label"] or "",
-        "expires": _time(token["expires"]) or "never",
-        "last_used": _time(token["last_used"]) or "never",
-        "revoked": token["revoked"],
-    }
-
-
-def _time(text: str | None) -> str:
-    return "" if text is None else text[:16].replace("T", " ")
 
 
 async def _change(request: Request, name: str, act: Act) -> Response:
@@ -285,51 +259,32 @@ async def issue_token(request: Request, name: str) -> Response:
     return await _account(visit, name=name, token=issued["token"])
 
 
-@owner_router.post("/accounts/{name}/grant")
-async def grant(request: Request, name: str) -> Response:
-    """Let an account see a dataset."""
-    return await _change(
-        request, name, lambda acts, who, form: acts.grant(who, name, form.get("dataset", ""))
-    )
+ACTS: dict[str, Callable[[Administration, Identity, str, Mapping[str, str]], object]] = {
+    "grant": lambda acts, who, name, form: acts.grant(who, name, form.get("dataset", "")),
+    "withdraw": lambda acts, who, name, form: acts.withdraw(who, name, form.get("dataset", "")),
+    "allowance": lambda acts, who, name, form: acts.set_allowance(
+        who, form.get("dataset", ""), name, form.get("bits", "").strip()
+    ),
+    "cap": lambda acts, who, name, form: acts.set_daily_cap(
+        who, name, form.get("bits", "").strip() or None
+    ),
+    "revoke": lambda acts, who, name, _: acts.revoke_account(who, name),
+}
+"""What the forms of an account ask for, by the ends of their addresses."""
 
 
-@owner_router.post("/accounts/{name}/withdraw")
-async def withdraw(request: Request, name: str) -> Response:
-    """Withdraw a dataset from an account."""
-    return await _change(
-        request, name, lambda acts, who, form: acts.withdraw(who, name, form.get("dataset", ""))
-    )
+@owner_router.post("/accounts/{name}/{act}")
+async def change_account(request: Request, name: str, act: str) -> Response:
+    """Carry out an act about an account; before it is revoked, its name was written again."""
 
+    def work(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
+        if act not in ACTS:
+            raise not_found("page")
+        if act == "revoke":
+            require_again(form, name, "account")
+        ACTS[act](acts, who, name, form)
 
-@owner_router.post("/accounts/{name}/allowance")
-async def allowance(request: Request, name: str) -> Response:
-    """Set the part of a budget that an account may spend."""
-
-    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
-        acts.set_allowance(who, form.get("dataset", ""), name, form.get("bits", "").strip())
-
-    return await _change(request, name, act)
-
-
-@owner_router.post("/accounts/{name}/cap")
-async def daily_cap(request: Request, name: str) -> Response:
-    """Set the bits that an account may spend in a day."""
-
-    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
-        acts.set_daily_cap(who, name, form.get("bits", "").strip() or None)
-
-    return await _change(request, name, act)
-
-
-@owner_router.post("/accounts/{name}/revoke")
-async def revoke_account(request: Request, name: str) -> Response:
-    """Revoke an account, if its name was written again."""
-
-    def act(acts: Administration, who: Identity, form: Mapping[str, str]) -> None:
-        require_again(form, name, "account")
-        acts.revoke_account(who, name)
-
-    return await _change(request, name, act)
+    return await _change(request, name, work)
 
 
 @owner_router.post("/tokens/{token_id}/revoke")

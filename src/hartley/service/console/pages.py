@@ -129,8 +129,12 @@ def report_parts(text: str) -> tuple[str, str]:
 @cache
 def _environment() -> Any:  # noqa: ANN401 - jinja2 is imported on use
     environment = page_environment(asset)
-    environment.filters |= {"sentence": sentence, "bits": bits_up}
+    environment.filters |= {"sentence": sentence, "bits": bits_up, "minute": _minute}
     return environment
+
+
+def _minute(time: str | None) -> str:
+    return "" if time is None else time[:16].replace("T", " ")
 
 
 @cache

@@ -10,17 +10,16 @@ from urllib.parse import quote
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from starlette.requests import Request  # noqa: TC002 - likewise
+from starlette.requests import Request  # noqa: TC002 - FastAPI reads the types of routes
 
-from hartley.errors import HartleyError, OptionError
+from hartley.errors import InputError, OptionError
 from hartley.files import parse_toml
 from hartley.reports.render import page as page_of
-from hartley.schema.roles import RELEASED, ColumnRole, Roles
+from hartley.schema.roles import RELEASED, Roles
 from hartley.service.console.pages import FRAMED_POLICY, PREFIX, report_parts
 from hartley.service.console.visits import PageRoute, page, require_again, visit_of
+from hartley.service.hosting import hints_about_reading
 from hartley.service.identity import Role
-from hartley.service.replies import ServiceError
-from hartley.text import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,7 @@ roles_router = APIRouter(
 )
 FIELD = "role of "
 """Before the name of a column, in the form."""
-USUAL_K = 5
+USUAL_K = "5"
 MOST_COLUMNS = 5000
 """Fields of a form of roles."""
 MEANINGS = {
@@ -49,17 +48,12 @@ MEANINGS = {
 }
 
 
-@roles_router.get("/{name}/roles")
+@roles_router.api_route("/{name}/roles", methods=["GET", "POST"])
 async def roles_page(request: Request, name: str) -> Response:
-    """Show what every column seems to be and why, with a menu of roles."""
-    return await _roles(await visit_of(request), name)
-
-
-@roles_router.post("/{name}/roles")
-async def count_again(request: Request, name: str) -> Response:
-    """Count whom the chosen roles give away; nothing is released."""
+    """Show what every column seems to be and why, and count whom the chosen roles give away."""
     visit = await visit_of(request)
-    return await _roles(visit, name, await visit.form(MOST_COLUMNS))
+    fields = await visit.form(MOST_COLUMNS) if request.method == "POST" else {}
+    return await _roles(visit, name, fields)
 
 
 @roles_router.post("/{name}/release")
@@ -69,9 +63,7 @@ async def show_release(request: Request, name: str) -> Response:
     fields = await visit.form(MOST_COLUMNS)
     try:
         made = await _released(visit, name, fields)
-    except ServiceError:
-        raise
-    except HartleyError as error:
+    except InputError as error:
         return await _roles(visit, name, fields, error)
     style, content = report_parts(page_of(made))
     response = page(
@@ -81,7 +73,7 @@ async def show_release(request: Request, name: str) -> Response:
         address=_address(name),
         style=style,
         content=content,
-        fields=[(key, value) for key, value in fields.items() if key not in {"csrf", "again"}],
+        fields=fields,
     )
     response.headers["Content-Security-Policy"] = FRAMED_POLICY
     return response
@@ -102,82 +94,79 @@ async def take_release(request: Request, name: str) -> Response:
 
 
 async def _released(visit: Visit, name: str, fields: Mapping[str, str]) -> AnonymizedTable:
-    acts, who = visit.administration, visit.identity
-    if fields.get("confirmed") != "yes":
-        raise OptionError(
-            "Nobody has confirmed these roles", hint="look at every column, then tick the box"
-        )
-
     def work() -> AnonymizedTable:
-        roles = _checked(_with_roles(acts.draft_roles(who, name), fields))
-        made: AnonymizedTable = acts.release_table(who, name, roles.confirm(), _group_size(fields))
+        from hartley.studies.release.generalisation import anonymize  # analysts never wait for it
+
+        table, roles = _chosen(visit, name, fields)
+        if fields.get("confirmed") != "yes":
+            hint = "look at every column, then tick the box"
+            raise OptionError("Nobody has confirmed these roles", hint=hint)
+        made = anonymize(table, k=_group_size(fields), roles=_confirmed(roles))
+        who = visit.identity.account
+        visit.service.accounts.note(who, "anonymize table", name, f"k = {made.k}")
         return made
 
     return await visit.service.lanes.engine(work)
 
 
-def _with_roles(draft: Roles, fields: Mapping[str, str]) -> Roles:
-    """Return a draft with the roles of a form; what is not a key loses its bins."""
-    columns = {}
-    for name, column in draft.columns.items():
-        role = fields.get(FIELD + name, "undecided")  # the form may be of an older table
-        plain = ColumnRole(name, role, why=column.why)
-        columns[name] = replace(column, role=role) if role == "key" else plain
-    return replace(draft, columns=columns)
-
-
-def _checked(roles: Roles) -> Roles:
-    """Return roles read as a file of them would be, so that every contradiction is refused."""
-    return Roles.read(parse_toml(roles.to_toml(), what="roles", kind=OptionError))
-
-
-def _group_size(fields: Mapping[str, str]) -> int:
-    text = fields.get("k", "").strip()
-    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 2):
-        problem = f"'{text[:20]}' is no size of a group"
-        raise OptionError(problem, hint="write a whole number from 2 on")
-    return int(text)
-
-
 async def _roles(
-    visit: Visit,
-    name: str,
-    fields: Mapping[str, str] | None = None,
-    error: HartleyError | None = None,
+    visit: Visit, name: str, fields: Mapping[str, str], failed: InputError | None = None
 ) -> Response:
-    acts, who = visit.administration, visit.identity
+    def work() -> tuple[Roles, AnonymityReport | None, InputError | None]:
+        from hartley.studies.look.anonymity import anonymity
 
-    def work() -> tuple[Roles, AnonymityReport | None, HartleyError | None]:
-        roles = acts.draft_roles(who, name, again=fields is None)
-        if fields is not None:
-            roles = _with_roles(roles, fields)
-        if error is not None:
-            return roles, None, error
+        table, roles = _chosen(visit, name, fields)
         try:
-            k = USUAL_K if fields is None else _group_size(fields)
-            return roles, acts.judge_roles(who, name, _checked(roles), k), None
-        except ServiceError:
-            raise
-        except HartleyError as problem:
-            return roles, None, problem
+            k, confirmed = _group_size(fields), _confirmed(roles)
+            keys = roles.named("key")
+            return roles, anonymity(table, roles=confirmed, few=k) if keys else None, failed
+        except InputError as error:
+            return roles, None, error
 
     roles, report, failed = await visit.service.lanes.engine(work)
-    hidden = [column.name for column in roles.columns.values() if column.role not in RELEASED]
     return page(
         "roles.html",
         await visit.frame("Owner"),
         422 if failed else 200,
         dataset=name,
         address=_address(name),
-        columns=list(roles.columns.values()),
+        columns=roles.columns.values(),
+        hidden=[column.name for column in roles.columns.values() if column.role not in RELEASED],
         field=FIELD,
-        roles=MEANINGS,
+        meanings=MEANINGS,
         report=report,
-        hidden=f"{count_of(len(hidden), 'column')} not released" + ": " * bool(hidden),
-        names=", ".join(hidden),
-        k=USUAL_K if fields is None else fields.get("k", ""),
+        k=fields.get("k", USUAL_K),
         failed=failed and f"{failed.problem}; {failed.hint}.",
     )
+
+
+def _chosen(visit: Visit, name: str, fields: Mapping[str, str]) -> tuple[str, Roles]:
+    """Return the configured table with the roles of a form; without one, with those of a draft."""
+    from hartley.studies.look.scan import scan
+
+    acts, settings = visit.administration, visit.service.settings.datasets
+    table = acts.raw_table(visit.identity, name)
+    if not fields or name not in acts.drafts:
+        with hints_about_reading(settings[name]):
+            acts.drafts[name] = scan(table, reading=settings[name].reading).roles
+    columns = {
+        column.name: replace(column, role=fields.get(FIELD + column.name, "undecided"))
+        for column in acts.drafts[name].columns.values()
+    }
+    return table, replace(acts.drafts[name], columns=columns) if fields else acts.drafts[name]
+
+
+def _confirmed(roles: Roles) -> Roles:
+    """Return roles read as a file of them would be, so that every contradiction is refused."""
+    return Roles.read(parse_toml(roles.to_toml(), what="roles", kind=OptionError)).confirm()
+
+
+def _group_size(fields: Mapping[str, str]) -> int:
+    text = fields.get("k", USUAL_K).strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text) >= 2):
+        problem = f"'{text[:20]}' is no size of a group"
+        raise OptionError(problem, hint="write a whole number from 2 on")
+    return int(text)
 
 
 def _address(name: str) -> str:

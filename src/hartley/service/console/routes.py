@@ -153,22 +153,14 @@ REPORT_HEADERS = {
 
 
 @dataclass(frozen=True)
-class ReportField:
-    """A field of the form of a report."""
-
-    name: str
-    label: str
-    value: str
-
-
-@dataclass(frozen=True)
 class ReportKind:
     """A kind of report and its form."""
 
     name: str
     title: str
     words: str
-    fields: tuple[ReportField, ...]
+    fields: tuple[tuple[str, str, str], ...]
+    """Each: its name, its label, and the value that is proposed."""
 
 
 def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
@@ -186,8 +178,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "Audit",
             "How many bits released columns reveal about a secret one, in this table.",
             (
-                ReportField("secret", "Secret column", secret),
-                ReportField("released", "Released columns", ", ".join(known)),
+                ("secret", "Secret column", secret),
+                ("released", "Released columns", ", ".join(known)),
             ),
         ),
         ReportKind(
@@ -195,8 +187,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "Anonymity",
             "Who could be recognised by key columns, and which confidential values that reveals.",
             (
-                ReportField("keys", "Key columns", ", ".join(known)),
-                ReportField("confidential", "Confidential columns", secret),
+                ("keys", "Key columns", ", ".join(known)),
+                ("confidential", "Confidential columns", secret),
             ),
         ),
         ReportKind(
@@ -205,8 +197,8 @@ def report_kinds(schema: Schema) -> tuple[ReportKind, ...]:
             "The finest release of columns within a number of bits about one person. It reads the "
             "schema alone.",
             (
-                ReportField("columns", "Columns", ", ".join(numbers)),
-                ReportField("bits", "Bits about one person", "6"),
+                ("columns", "Columns", ", ".join(numbers)),
+                ("bits", "Bits about one person", "6"),
             ),
         ),
     )
@@ -230,7 +222,7 @@ async def report_frame(request: Request, kind: str) -> Response:
     visit = await _owner(request)
     chosen, dataset, values = await _wanted(visit, kind)
     text = await _rendered(visit, chosen, dataset, values)
-    words = "; ".join(f"{field.label.lower()}: {values[field.name]}" for field in chosen.fields)
+    words = "; ".join(f"{label.lower()}: {values[name]}" for name, label, _ in chosen.fields)
     query = urlencode({"dataset": dataset, **values}, quote_via=quote)
     style, content = report_parts(text)
     response = page(
@@ -256,9 +248,8 @@ async def report_page(request: Request, kind: str) -> Response:
 
 async def _rendered(visit: Visit, kind: ReportKind, dataset: str, values: Mapping[str, str]) -> str:
     opened = await open_dataset(visit, dataset)
-    data = visit.service.settings.datasets[dataset].data
     return await visit.service.lanes.engine(
-        lambda: page_of(_made(kind.name, opened.schema, data, values))
+        lambda: page_of(_made(visit, kind.name, dataset, opened.schema, values))
     )
 
 
@@ -276,15 +267,13 @@ async def _wanted(visit: Visit, kind: str) -> tuple[ReportKind, str, dict[str, s
     opened = await open_dataset(visit, dataset)
     for known in report_kinds(opened.schema):
         if known.name == kind:
-            values = {
-                field.name: query.get(field.name, "").strip()[:LONGEST_FIELD]
-                for field in known.fields
-            }
+            names = (name for name, _, _ in known.fields)
+            values = {name: query.get(name, "").strip()[:LONGEST_FIELD] for name in names}
             return known, dataset, values
     raise not_found("report")
 
 
-def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
+def _made(visit: Visit, kind: str, dataset: str, schema: Schema, values: Mapping[str, str]) -> Any:  # noqa: ANN401 - a result of any kind
     """Make a report, with the study imported on use."""
     room = "release" if kind == "design" else "look"
     study = getattr(import_module(f"hartley.studies.{room}.{kind}"), kind)
@@ -292,12 +281,8 @@ def _made(kind: str, schema: Schema, data: str | None, values: Mapping[str, str]
         return study(
             {"objective": "bits", "bits": values["bits"], "columns": _columns(schema, values)}
         )
-    if data is None:
-        raise OptionError(
-            "The configuration of the dataset has no key data",
-            hint="name the table there, since a report reads it",
-        )
-    return study(data, **{role: _names(text) for role, text in values.items()})
+    table = visit.administration.raw_table(visit.identity, dataset)
+    return study(table, **{role: _names(text) for role, text in values.items()})
 
 
 def _columns(schema: Schema, values: Mapping[str, str]) -> dict[str, dict[str, object]]:

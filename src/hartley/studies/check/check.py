@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from json import dumps
 from math import prod
@@ -17,6 +18,7 @@ from hartley.knowledge.table_bounds import Inference, categories_of, read_contri
 from hartley.knowledge.table_system import NoTableFits
 from hartley.measures.rules import Frequency, read_rule
 from hartley.studies.check.check_report import (
+    KNOWN,
     CheckedCell,
     CheckedStatistic,
     CheckReport,
@@ -77,8 +79,6 @@ if TYPE_CHECKING:
     from hartley.studies.check.publication import Publication
     from hartley.tables.described import CategoryTree
 
-INSIDERS = ("none", "sole", "holdings", "all")
-
 
 @formerly(rule="rules")
 def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
@@ -112,8 +112,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         outputs: Published tables: CSV, Parquet, Excel or JSON files, or results folders of ACRO. In
             Python, also tables that were read before.
         spec: What the files do not say, in a file such as outputs.toml.
-        rule: A rule: frequency<10 (the default), p%=10, dominance=2,90 or homogeneous; repeatable.
-            In Python, a list of rules or of their texts.
+        rule: A rule: frequency<10 (the default), p%=10, dominance=2,90, homogeneous or
+            homogeneous>=95%; repeatable. In Python, a list of rules or of their texts.
         insider: What contributors know: the cells that they have alone (sole), their own part of
             every sum (holdings), or both (all).
         table: The microdata behind the outputs. In Python, rules about contributions and insiders
@@ -148,7 +148,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         [(0, 8), (0, 8)]
     """
     wanted = tuple(read_rule(r) if isinstance(r, str) else r for r in rule or (Frequency(10),))
-    if insider not in INSIDERS:
+    if insider not in {"none", *KNOWN}:
         raise OptionError(
             f"The insider '{insider}' is unknown", hint="write none, sole, holdings or all"
         )
@@ -595,22 +595,16 @@ def _no_table(
     joint: Cover, tables: Sequence[Crosstab], error: NoTableFits, *, given: bool
 ) -> InputError:
     names = ", ".join(table.name for table in tables)
-    if given and not _fits_alone(joint):
-        return InputError(
-            f"The microdata do not have the numbers of {names}",
-            hint="give the table that the outputs were made from, and the conditions of each",
-        )
+    if given:
+        with suppress(NoTableFits):
+            Inference(joint.system)
+            return InputError(
+                f"The microdata do not have the numbers of {names}",
+                hint="give the table that the outputs were made from, and the conditions of each",
+            )
     return InputError(
         f"No table fits {names}: {relation_words(joint, error.relation)} cannot hold",
         hint="check the totals; if the numbers are rounded, declare --rounding, if some labels are "
         "sums of others, [[trees]], and if totals are those of the shown cells only, margins = "
         '"shown"',
     )
-
-
-def _fits_alone(joint: Cover) -> bool:
-    try:
-        Inference(joint.system)
-    except NoTableFits:
-        return True
-    return False

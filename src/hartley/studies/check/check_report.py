@@ -275,6 +275,7 @@ class CheckReport(Readable):
     def sentences(self) -> list[str]:
         """What else there is to say."""
         lines = [f"Rules: {listed(self.rules)}." if self.rules else "No rule was applied."]
+        lines.append("Only what is certain is judged; a guess can be better than the verdicts say.")
         if self.insider != "none":
             lines.append(f"Contributors are taken to know {KNOWN[self.insider]}.")
         if self.effects is not None and self.bits is not None:
@@ -326,7 +327,7 @@ class CheckReport(Readable):
             "The verdicts",
             chart=Chart(
                 "",
-                (Panel("cells", "", (cells,), sideways=True, size=(7.2, 2.2)),),
+                (Panel("cells", "verdict", (cells,), sideways=True, size=(7.2, 2.2)),),
                 reading="The tables below are in these colours. A number is known exactly; a range "
                 "holds every table that fits.",
             ),

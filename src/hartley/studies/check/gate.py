@@ -93,24 +93,29 @@ def audit_gate(
     gain = max(one.gain for one in report.verdicts)
     how = " by what is ruled out" if ruled_out >= gain else " by what becomes likelier"
     most = max(ruled_out, gain)
-    cases = above_cases(report.table, (most.numerator, most.denominator), fail_above, how)
-    return with_condition(cases, people_condition(report.people, report.verdicts, fail_on))
+    case = above_case(report.table, (most.numerator, most.denominator), fail_above, how)
+    return with_condition([case], people_condition(report.people, report.verdicts, fail_on))
 
 
 def anonymity_gate(
     report: AnonymityReport, fail_on: str = "never", fail_above: object = None
 ) -> list[GateCase]:
     """Test whom the keys of a table single out or tell about, and the bits that they reveal."""
-    cases = above_cases(report.table, (report.people.rows, report.k), fail_above)
+    case = above_case(report.table, (report.people.rows, report.k), fail_above)
     verdicts = [findings.verdict for findings in report.confidential]
-    return with_condition(cases, people_condition(report.people, verdicts, fail_on))
+    return with_condition([case], people_condition(report.people, verdicts, fail_on))
 
 
 def attack_gate(
     finding: AttackResult, names: Sequence[str], fail_on: str = "never", fail_above: object = None
 ) -> list[GateCase]:
     """Test the number of an attack on the files of these names."""
-    cases = [number_case(name, finding.number.high, fail_above) for name in names]
+    above, high = False, finding.number.high
+    if fail_above is not None:
+        allowed = parse_number(fail_above, name="the limit")
+        above = not isfinite(high) or Fraction(high) > allowed
+    why = f"the number of the attack is above {fail_above}"
+    cases = [GateCase(n, n, (GateFinding("above", why, n),) if above else ()) for n in names]
     return with_condition(cases, attack_condition(finding.number, fail_on))
 
 
@@ -121,36 +126,16 @@ def differencing_gate(
     fail_above: object = None,
 ) -> list[GateCase]:
     """Test what combinations of the answers in a ledger settle about few rows."""
-    cases = above_cases(names[0], worst_difference(finding), fail_above)
-    return with_condition(cases, differencing_condition(finding, fail_on))
-
-
-def worst_difference(finding: DifferencingFinding) -> tuple[int, int]:
-    """Return how many values few rows could have, and how few the answers leave, at worst."""
-    ratios = [(d.before, d.after) for d in finding.isolating]
-    return max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
-
-
-def above_cases(name: str, ratio: tuple[int, int], bits: object, how: str = "") -> list[GateCase]:
-    """Test a ratio against a limit, if there is one; without a limit everything passes."""
-    return [GateCase(name, name, ())] if bits is None else [above_case(name, ratio, bits, how)]
+    ratios = [(difference.before, difference.after) for difference in finding.isolating]
+    worst = max(ratios, key=lambda ratio: Fraction(*ratio), default=(1, 1))
+    case = above_case(names[0], worst, fail_above)
+    return with_condition([case], differencing_condition(finding, fail_on))
 
 
 def above_case(name: str, ratio: tuple[int, int], bits: object, how: str = "") -> GateCase:
-    """Test a ratio of counts against a limit in bits."""
-    numerator, denominator = ratio
+    """Test a ratio of counts against a limit in bits; without a limit everything passes."""
     finding = GateFinding("above", f"more is revealed than {bits} bits{how}", name)
-    return GateCase(name, name, (finding,) if is_above(numerator, denominator, bits) else ())
-
-
-def number_case(name: str, number: float, limit: object) -> GateCase:
-    """Test the number of an attack against a limit; without a limit everything passes."""
-    if limit is None:
-        return GateCase(name, name, ())
-    allowed = parse_number(limit, name="the limit")
-    above = not isfinite(number) or Fraction(number) > allowed
-    finding = GateFinding("above", f"the number of the attack is above {limit}", name)
-    return GateCase(name, name, (finding,) if above else ())
+    return GateCase(name, name, (finding,) if bits is not None and is_above(*ratio, bits) else ())
 
 
 def check_condition(fail_on: str, words: Sequence[str]) -> None:

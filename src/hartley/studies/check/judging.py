@@ -27,7 +27,7 @@ from hartley.knowledge.table_bounds import Inference
 from hartley.knowledge.table_system import HIGH
 from hartley.measures.rules import Dominance, Frequency, Homogeneous, PPercent
 from hartley.studies.check.check_report import VERDICTS, CheckedCell, CheckedView, Opinion
-from hartley.text import listed
+from hartley.text import exact_text, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -188,9 +188,11 @@ class RuleChecker:
                 continue
             for opinion in said:
                 _keep_worst(opinions, opinion)
-        if counts:
-            for opinion in _one_person(joint, inference):
-                _keep_worst(opinions, opinion)
+        if counts:  # whatever the rules are, a derived count of exactly 1 is named
+            one = (inference.outer_low == 1) & (inference.outer_high == 1) & ~joint.published
+            for cell in np.flatnonzero(one).tolist():
+                told = Opinion(cell, "disclosed", SINGLED_OUT, "it is known exactly")
+                _keep_worst(opinions, told)
         return opinions
 
     def _frequency(self, rule: Frequency, joint: Cover, inference: Inference) -> Iterator[Opinion]:
@@ -227,14 +229,27 @@ class RuleChecker:
     ) -> Iterator[Opinion]:
         """Judge lines: if somebody is in one, at least two categories must be possible.
 
-        Categories that the conditions of the outputs rule out by themselves do not count: that
-        everybody with a = 'p' has the category p is no news.
+        With a share below everybody, no category may certainly hold it. Categories that the
+        conditions of the outputs rule out by themselves do not count: that everybody with a = 'p'
+        has the category p is no news.
         """
         name = str(rule)
+        ends = inference.outer_low, inference.outer_high, inference.least, inference.most
         for r in lines_of(joint).tolist():
             parent, children = joint.system.relation(r)
             mine = [child for child in children if joint.possible[child]]
             if len(mine) < 2 or not inference.outer_high[parent]:
+                continue
+            line = joint.name(parent)
+            if rule.share < 1:
+                share = f"{exact_text(100 * rule.share)} % of {line}"
+                reasons = {
+                    "disclosed": f"at least {share} have this category",
+                    "protected": f"a table that fits has less than {share} in it",
+                    "open": f"whether {share} have this category is not settled",
+                }
+                for cell, verdict in rule.verdicts(ends, parent, mine):
+                    yield Opinion(cell, verdict, name, reasons[verdict], line=r)
                 continue
             if sum(inference.most[child] > 0 for child in mine) >= 2:
                 continue
@@ -243,7 +258,6 @@ class RuleChecker:
             if attained >= 2:
                 continue
             possible = [child for child in possible if inference.outer_high[child] > 0]
-            line = joint.name(parent)
             if len(possible) == 1 and (attained or inference.outer_low[parent] > 0):
                 why = f"everybody in {line} has this category"
                 yield Opinion(possible[0], "disclosed", name, why, line=r)
@@ -259,8 +273,14 @@ class RuleChecker:
             raise negative_shares(rule)
         for cell in np.flatnonzero(known.number).tolist():
             need = rule.need(known.parts(cell, largest))
-            if need is not None:
-                yield _reaching(inference, cell, ceil(need), name)
+            if need is None:
+                continue
+            if inference.reach(cell, ceil(need)):
+                yield Opinion(cell, "protected", name, "a table that fits is large enough")
+            elif inference.outer_high[cell] < ceil(need):
+                yield Opinion(cell, "disclosed", name, "no table that fits is large enough")
+            else:
+                yield Opinion(cell, "open", name, "no table that is large enough was found")
 
     # --- sums of hidden cells ---------------------------------------------------------------
 
@@ -414,14 +434,6 @@ def _cell(  # noqa: PLR0913 - what a cell is made from
     )
 
 
-def _one_person(joint: Cover, inference: Inference) -> Iterator[Opinion]:
-    """Name every derived count that is exactly 1, whatever the rules are."""
-    one = (inference.outer_low == 1) & (inference.outer_high == 1)
-    one[[cell for _, _, cell in joint.stated]] = False
-    for cell in np.flatnonzero(one).tolist():
-        yield Opinion(cell, "disclosed", SINGLED_OUT, "it is known exactly")
-
-
 def _with(joint: Cover, cell: int, weights: Mapping[int, int]) -> str:
     """Name the other cells of a weighted sum."""
     others = [
@@ -443,23 +455,17 @@ def _tight(joint: Cover, view: CheckedView) -> Iterator[Opinion]:
     """Say what the answers about sums of hidden cells mean for these cells."""
     hidden = hidden_sums(joint, view.inference.outer_low, view.inference.outer_high)
     for rule, asked in view.unions.items():
-        yield from _tight_sums(joint, rule, asked, hidden)
-
-
-def _tight_sums(
-    joint: Cover, rule: str, asked: OneTable, hidden: Mapping[int, frozenset[int]]
-) -> Iterator[Opinion]:
-    for tight in asked.proofs:
-        who = "for a contributor who knows their own part: " if tight.attacker else ""
-        if tight.attacker and asked.holdings.insider == "sole":
-            mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
-            cells = [joint.name(cell) for cell in asked.holdings.cell[mine].tolist()]
-            who = f"for the sole contributor of {listed(cells)}: "
-        for cell in with_sums(tight.weights, hidden):
-            why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
-            yield Opinion(cell, "disclosed", rule, why)
-    for cell in asked.doubtful():
-        yield Opinion(cell, "open", rule, "no table with enough room in all cells was found")
+        for tight in asked.proofs:
+            who = "for a contributor who knows their own part: " if tight.attacker else ""
+            if tight.attacker and asked.holdings.insider == "sole":
+                mine = asked.holdings.fixed & (asked.holdings.attacker == tight.attacker)
+                cells = [joint.name(cell) for cell in asked.holdings.cell[mine].tolist()]
+                who = f"for the sole contributor of {listed(cells)}: "
+            for cell in with_sums(tight.weights, hidden):
+                why = f"{who}{_with(joint, cell, tight.weights)}it {_tells(rule)}"
+                yield Opinion(cell, "disclosed", rule, why)
+        for cell in asked.doubtful():
+            yield Opinion(cell, "open", rule, "no table with enough room in all cells was found")
 
 
 def _means(
@@ -485,15 +491,6 @@ def _means(
         for part in {int(inference.component_of[cell]) for cell in left}:
             inference.vary(part)
     return found
-
-
-def _reaching(inference: Inference, cell: int, least: int, name: str) -> Opinion:
-    """Judge a sum that must be able to be large enough."""
-    if inference.reach(cell, least):
-        return Opinion(cell, "protected", name, "a table that fits is large enough")
-    if inference.outer_high[cell] < least:
-        return Opinion(cell, "disclosed", name, "no table that fits is large enough")
-    return Opinion(cell, "open", name, "no table that is large enough was found")
 
 
 def _small(inference: Inference, cell: int, name: str, otherwise: str) -> Opinion:

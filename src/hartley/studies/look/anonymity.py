@@ -960,7 +960,7 @@ def release_chart(
         "",
         (
             measures.sizes_panel(bands, noun, (4.5, height)),
-            Panel(f"lost {lost} (%)", "", (bars,), sideways=True, size=(3.1, height)),
+            Panel(f"lost {lost} (%)", "key", (bars,), sideways=True, size=(3.1, height)),
         ),
         reading=f"The numbers above the bars on the left count the {plural(2, noun)}.",
     )

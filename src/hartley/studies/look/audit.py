@@ -531,7 +531,7 @@ class AuditReport(Readable):
                 number(finding.value, round="up", places=2, zeros=True) for finding in drawn
             ),
         )
-        return Chart("", (Panel(self.unit, "", (bars,), sideways=True, size=(7.2, 4.6)),))
+        return Chart("", (Panel(self.unit, "measure", (bars,), sideways=True, size=(7.2, 4.6)),))
 
     def _swept(self, total: float) -> Section:
         """Say what coarser steps of one column would reveal, and of how many people."""

@@ -87,7 +87,7 @@ def test_people_are_counted_by_the_chosen_keys(owner, keys, k):
     assert counts(owner) == by_hand(keys, k)
     assert chosen(owner) == roles, "the menus show what was chosen"
     hidden = [name for name in ROWS if name not in keys]
-    assert f"{len(hidden)} columns not released: " in owner.reply.text
+    assert f"Not released: {', '.join(hidden)}." in unescape(owner.reply.text)
 
 
 def test_without_a_key_nobody_is_looked_for(owner):

@@ -145,12 +145,12 @@ def test_a_wish_that_buys_nothing_becomes_the_first_useful_price():
 
 def test_a_price_above_the_balance_cannot_be_paid():
     priced = priced_question(curve_of(QUESTIONS[0]), "3", 2.0)
-    able = {position.wish: position.affordable for position in priced.positions}
+    able = {position.wish: not position.short for position in priced.positions}
     assert able["2"]
     assert not able["3"]
     assert priced.now.left.startswith("You have 2 bits left")
     barred = priced_question(curve_of(QUESTIONS[0]), "3", 100.0, may_spend=False)
-    assert not any(position.affordable for position in barred.positions)
+    assert all(position.short for position in barred.positions)
 
 
 def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
@@ -159,16 +159,15 @@ def test_a_price_above_the_daily_cap_cannot_be_paid_today(tmp_path):
         agent.ask(question, bits=1)
         curve = agent.curve(question)
     priced = priced_question(curve, "2", 19.0, today=3)
-    able = {position.bits: position.affordable for position in priced.positions}
+    able = {position.bits: not position.short for position in priced.positions}
     assert able[0.0]
     assert able[1.0]
     assert not able[2.0]
     for position in priced.positions:
         assert position.plain()["short"] == position.short
-        assert bool(position.short) is not position.affordable
     assert priced.positions[-1].short == "Your daily cap leaves 1.584 bits until midnight UTC."
     none = priced_question(curve, "2", 19.0, today=0)  # what is paid for is free all the same
-    assert [position.affordable for position in none.positions][:2] == [True, False]
+    assert [not position.short for position in none.positions][:2] == [True, False]
     short = priced_question(curve, "2", 1.0, today=3).positions[-1].short
     assert short == "Your allowance does not cover this price."
 
@@ -267,7 +266,7 @@ def test_a_budget_counts_days_without_charges_too():
     paid = [("2026-02-27", 1.0), ("2026-03-02", 2.0), ("2026-03-02", 0.5)]
     view = budget_view(SCHEMA, spent=3.5, remaining=4.5, bits=8.0, paid=paid)
     assert view.days == 4
-    assert [(day.day, day.bits, day.questions) for day in view.table] == [
+    assert [*view.table] == [
         ("2026-03-02", "2.5", 2),
         ("2026-02-27", "1", 1),
     ]
@@ -286,8 +285,8 @@ def test_examples_are_questions_that_are_answered():
     for schema in (SCHEMA, categories):
         examples = dataset_card(schema, 1000).examples
         assert len(examples) >= 2
-        for example in examples:
-            parse(example.text, schema, 1000)
+        for _, text in examples:
+            parse(text, schema, 1000)
     assert len(dataset_card(SCHEMA, 1000).examples) == 3
 
 
