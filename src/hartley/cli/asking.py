@@ -16,7 +16,6 @@ from hartley.cli.reading import (
     read_roles,
     reads_tables,
 )
-from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 from hartley.files import check_files, read_text_file
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
@@ -235,22 +234,21 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: Any = table  # with roles, the schema says which identifier stays: that of the unit
     if table is not None and roles is None:
         data = open_tables([table], reading, warn=False)
-    with telling_refusals(json):
-        reply: Any = ask(
-            asked,
-            schema,
-            table=data,
-            ledger=ledger,
-            budget=budget,
-            place=place,
-            update=update,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
-            analyst=analyst,
-            vacuous=vacuous,
-            roles=None if roles is None else read_roles(roles, reading),
-        )
+    reply: Any = ask(
+        asked,
+        schema,
+        table=data,
+        ledger=ledger,
+        budget=budget,
+        place=place,
+        update=update,
+        error=error,
+        bits=bits,
+        min_rows=min_rows,
+        analyst=analyst,
+        vacuous=vacuous,
+        roles=None if roles is None else read_roles(roles, reading),
+    )
     if wants_json(json):
         print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
         return
@@ -333,13 +331,11 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     options: dict[str, Any] = {"ledger": ledger, "rows": rows, "analyst": analyst}
     options |= {"error": error, "bits": bits, "min_rows": min_rows}
     if curve or html is not None or csv is not None:
-        with telling_refusals(json):
-            curves = [_curve(each, schema, options) for each in asked]
-            whys = [price(each, schema, **options).explanation for each in asked if explain]
+        curves = [_curve(each, schema, options) for each in asked]
+        whys = [price(each, schema, **options).explanation for each in asked if explain]
         print_curves(curves, whys, json, _written_curve(curves, html, csv))
         return
-    with telling_refusals(json):
-        quote = price(asked, schema, vacuous=vacuous, **options)
+    quote = price(asked, schema, vacuous=vacuous, **options)
     if wants_json(json):
         print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
         return
@@ -474,21 +470,20 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from hartley.files import write_whole
 
     check_files({"batch": out}, {"file of questions": [questions], "schema": [schema]})
-    with telling_refusals(json):
-        planned: Plan = plan(
-            questions,
-            schema,
-            budget=budget,
-            ledger=ledger,
-            rows=rows,
-            analyst=analyst,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
-            absolute=absolute,
-            vacuous=vacuous,
-        )
-        written = None if out is None else str(write_whole(out, planned.to_sql()))
+    planned: Plan = plan(
+        questions,
+        schema,
+        budget=budget,
+        ledger=ledger,
+        rows=rows,
+        analyst=analyst,
+        error=error,
+        bits=bits,
+        min_rows=min_rows,
+        absolute=absolute,
+        vacuous=vacuous,
+    )
+    written = None if out is None else str(write_whole(out, planned.to_sql()))
     if wants_json(json):
         content: dict[str, Any] = planned.to_dict()
         print_json(content | ({} if written is None else {"batch_file": written}))
@@ -554,7 +549,7 @@ def ask_service(
     json: bool | None,
 ) -> None:
     """Ask a service, and print the answers as ``hartley ask`` does."""
-    with remote, telling_refusals(json):
+    with remote:
         reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
     if wants_json(json):
         print_json(reply.to_dict())
@@ -580,12 +575,12 @@ def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
     """Show prices of a service, and print them as ``hartley price`` does."""
     bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
     if curve:
-        with remote, telling_refusals(json):
+        with remote:
             curves = [remote.curve(each, **bounds) for each in asked]
             explanations = [remote.explain(each, **bounds) for each in asked if explain]
         print_curves(curves, explanations, json)
         return
-    with remote, telling_refusals(json):
+    with remote:
         quote = remote.price(list(asked), **wishes)
         explanation = remote.explain(list(asked), **bounds) if explain else None
     if wants_json(json):

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from hartley.cli.recording import WORDS, recorded
+from hartley.cli.recording import OPTIONS, WORDS, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -424,6 +424,7 @@ class LazyGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer keeps these types to itself
         """Remember the words, which the evidence of a result repeats."""
         WORDS.set(tuple(args))
+        OPTIONS.set({})
         return list(super().parse_args(ctx, args))
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - likewise

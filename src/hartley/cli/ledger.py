@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hartley.trusted.ledger.rows import Head
     from hartley.trusted.ledger.state import Balance, Population
 
+SEEN = 0.01
+"""Bits that a reader misses if they are neither spent nor left."""
+
 ledger_app = typer.Typer(
     name="ledger",
     help="Check, show, export, back up and restore the ledger of charges and answers, and set "
@@ -180,7 +183,7 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
         print_json({"name": name, "balance": balance, "period": _period_content(state)})
         return
     budget = _exact(state.budget)
-    say(f"Dataset {name}: {_cost(state.balance)} of {budget} bits are spent over all time.")
+    say(f"Dataset {name}: {_bits(state.balance.spent)} of {budget} bits are spent over all time.")
     words = period_words(state.period)
     say(f"{words[0].upper()}{words[1:]}." if state.period is None else f"Of that, {words}.")
 
@@ -242,8 +245,7 @@ def population_command(
         return
     say(f"Population {name}: {entry.told['promise']}.")
     if population.datasets:
-        spent, remaining = _cost(population.balance), _remaining(population.balance)
-        say(f"{spent} of {_exact(population.balance.bits)} bits are spent, {remaining} are left.")
+        say(f"{_spent(population.balance)}.")
 
 
 def _refuse_exchanged(name: str, ledger: str) -> None:
@@ -410,10 +412,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
         _print_state(ledger.state(dataset))
     else:
         own = ledger.balance(dataset, analyst)
-        out.print(
-            f"[bold]{escape(dataset)}[/bold]: {escape(analyst)} has spent {_cost(own)} of "
-            f"{_exact(own.bits)} bits, {_remaining(own)} are left"
-        )
+        out.print(f"[bold]{escape(dataset)}[/bold], {escape(analyst)}: {_spent(own)}")
     table = _table("row", "time", "analyst", "bits", "questions", "answered", "asked")
     for charge in ledger.history(dataset, analyst):
         answered = sum(answer is not None for answer in charge.answers)
@@ -440,11 +439,10 @@ def _print_sum(budgets: int, bits: Fraction) -> None:
 def _print_population(population: Population) -> None:
     from rich.markup import escape
 
-    balance = population.balance
     names = escape(", ".join(population.datasets)) or "no dataset yet"
     console().print(
-        f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of "
-        f"{_exact(balance.bits)} bits spent, {_remaining(balance)} left; {names}"
+        f"population [bold]{escape(population.name)}[/bold]: {_spent(population.balance)}; {names}",
+        soft_wrap=True,
     )
 
 
@@ -453,11 +451,10 @@ def _print_state(state: State) -> None:
 
     out = console()
     rows = "private number of rows" if state.rows is None else f"{state.rows:,} rows"
-    tightest = f" of {escape(state.balance.tightest)}" if state.balance.tightest else ""
     out.print(
-        f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of "
-        f"{_exact(state.budget)} bits spent, {_remaining(state.balance)}{tightest} left; {rows}, "
-        f"version {state.version}"
+        f"[bold]{escape(state.dataset)}[/bold]: {escape(_spent(state.balance))}; {rows}, "
+        f"version {state.version}",
+        soft_wrap=True,
     )
     if state.period is not None:
         from hartley.trusted.ledger.state import period_words
@@ -467,9 +464,12 @@ def _print_state(state: State) -> None:
         return
     table = _table("allowance", "bits", "spent", "left")
     for name, balance in state.allowances.items():
-        table.add_row(escape(name), str(balance.bits), _cost(balance), _remaining(balance))
+        table.add_row(escape(name), str(balance.bits), _bits(balance.spent), _remaining(balance))
     table.add_row(
-        "[dim]the others[/dim]", str(state.free.bits), _cost(state.free), _remaining(state.free)
+        "[dim]the others[/dim]",
+        str(state.free.bits),
+        _bits(state.free.spent),
+        _remaining(state.free),
     )
     out.print(table)
 
@@ -493,8 +493,14 @@ def _bits(cells: int, over: int = 1) -> str:
     return number(bits_at_least(cells, over), round="up", places=3)
 
 
-def _cost(balance: Balance) -> str:
-    return _bits(balance.spent)
+def _spent(balance: Balance) -> str:
+    """Say what is spent and what is left: less than the rest, where no charge makes it up."""
+    tightest = f" of {balance.tightest}" if balance.tightest else ""
+    words = f"{_bits(balance.spent)} of {_exact(balance.bits)} bits spent, {_remaining(balance)}"
+    if tightest or balance.spent_bits + balance.remaining > balance.bits - SEEN:
+        return f"{words}{tightest} left"
+    largest = "the largest price that fits: answers are counted whole"
+    return f"{words} left ({largest if balance.left > 1 else 'the cheapest question costs 1 bit'})"
 
 
 def _remaining(balance: Balance) -> str:

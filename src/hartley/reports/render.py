@@ -6,10 +6,10 @@ import html
 import io
 import textwrap
 from dataclasses import replace
-from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from hartley import __version__
 from hartley.errors import OptionError
 from hartley.files import one_line, write_whole
 from hartley.report import Cell, Report
@@ -406,7 +406,7 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
     }
     text: str = environment.get_template(template).render(
         style=asset("tables.css") + asset("page.css"),
-        version=version("hartley"),
+        version=__version__,
         evidence=evidence,
         **content,
     )

@@ -1022,6 +1022,11 @@ def _format(path: str) -> FileFormat:
             f"The file {Path(path).name} is of an old format of Excel",
             hint="save it as .xlsx or as CSV UTF-8",
         )
+    if ending == ".toml":
+        raise TableError(
+            f"The file {Path(path).name} is no table but settings, such as a policy or a schema",
+            hint="name the table there; perhaps two arguments are swapped",
+        )
     if ending in EXCEL_ENDINGS:
         return FileFormat.EXCEL
     if ending in STATISTICS_ENDINGS:

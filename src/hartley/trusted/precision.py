@@ -828,5 +828,5 @@ def check_same_schema(schema: Schema, known: State) -> None:
     if known.schema != schema.to_toml():
         raise InputError(
             f"The schema of '{schema.name}' differs from the one in the ledger",
-            hint="record the change with agent.change_schema(), or pass the schema of the ledger",
+            hint="pass the schema of the ledger, or in Python record the change with change_schema",
         )

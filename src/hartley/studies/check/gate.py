@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.metadata import version
 from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from hartley import __version__
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
 from hartley.inputs import formerly
@@ -327,7 +327,7 @@ def sarif_text(command: str, cases: Sequence[GateCase]) -> str:
     results = [_result(finding) for case in cases for finding in case.findings]
     driver = {
         "name": "hartley",
-        "version": version("hartley"),
+        "version": __version__,
         "rules": [
             {"id": f"hartley/{name}", "shortDescription": {"text": text}}
             for name, text in RULES.items()

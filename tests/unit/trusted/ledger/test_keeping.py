@@ -355,7 +355,7 @@ def test_show_tells_the_owner_everything_and_an_analyst_the_own(file):
     text = command("show", file, "--text").stdout
     assert "SELECT COUNT(*) FROM other" in text
     own = command("show", file, "--dataset", "people", "--analyst", "ann", "--text").stdout
-    assert "ann has spent 2 of 4.5 bits" in own
+    assert "people, ann: 2 of 4.5 bits spent, 2.321 left (the largest price that fits" in own
     assert "bob" not in own
     shown = command("show", file, "--dataset", "people", "--analyst", "ann", "--json").stdout
     assert json.loads(shown)["datasets"][0].keys() == {"name", "analyst", "balance", "charges"}
