@@ -337,11 +337,12 @@ class _Planner:
         return _Draft(entry, excluded=reason)
 
     def _score(self, entry: WorkloadEntry, selection: Selection) -> Fraction:
-        """Return the largest weighted error of a question, if every row counts that may count."""
-        errors = dict(self.desk.errors(self.known(selection), self.desk.rows))
+        """Return the largest weighted error of a question, for a usual number of rows."""
+        rows = self.desk.some_rows(selection)[0]
+        errors = dict(self.desk.errors(self.known(selection), rows))
         if not self.absolute:
             coarsest = selection.with_steps([q.most - q.least + 1 for q in selection.questions])
-            ranges = dict(self.desk.errors(coarsest, self.desk.rows))
+            ranges = dict(self.desk.errors(coarsest, rows))
             # A number that the schema settles has no range, and no error either.
             errors = {
                 label: error / ranges[label] if ranges[label] else error
@@ -487,12 +488,14 @@ class _Planner:
         point, selection, entry = draft.level.point, draft.selection, draft.entry
         if point is not None:
             entry = replace(entry, wish=Wish(entry.wish.text, bits=point.wish))
+        known, cells = self.known(selection), price_of(selection.questions, self.desk.schema).cells
         return PlannedQuestion(
             entry=entry,
             chosen=draft.chosen,
-            cells=price_of(selection.questions, self.desk.schema).cells,
-            errors=self.desk.errors(self.known(selection)),
-            full_errors=self.desk.errors(self.known(selection), self.desk.rows),
+            cells=cells,
+            errors=self.desk.errors(known),
+            full_errors=self.desk.errors(known, self.desk.rows),
+            useful=self.desk.useful_price(known, cells, known.labels),
             score=draft.level.score,
         )
 

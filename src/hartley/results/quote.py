@@ -155,17 +155,19 @@ class UsefulPrice(codec.Result):
         price = bits_up(self.bits_alone)
         gives = "gives" if price == "1 bit" else "give"
         told = f"{price} (--bits {price.split()[0].replace(',', '')}) {gives} {_buys(self.errors)}"
-        if self.rows is None:
-            return told
-        words = f" if {self.rows:,} rows count"
-        if self.average:
-            words = f" in an average group ({self.rows:,} rows or more)"
         others = [
             f", {_buys(some.errors)} {'in one of' if self.average else 'if'} {some.rows:,}"
             for some in self.errors_if
             if len(some.errors) == 1
         ]
-        return "".join([told, words, *others])
+        return "".join([told, self.where, *others])
+
+    @property
+    def where(self) -> str:
+        """Say for how many rows the errors hold, as the end of a sentence; empty if for any."""
+        if self.average:
+            return f" in an average group ({self.rows:,} rows or more)"
+        return "" if self.rows is None else f" if {self.rows:,} rows count"
 
 
 def _buys(errors: Errors) -> str:
