@@ -52,7 +52,7 @@ def test_an_interval_contains_the_number_and_shows_no_larger_error(low, width):
         return
     first, last = (read(end) for end in within.strip("[]").split(", "))
     assert first <= low <= high <= last
-    most = max(width / 2 * Fraction(102, 100), Fraction(1, 10**12))
+    most = max(width / 2 * Fraction(102, 100), Fraction(1, 10**9))
     assert read(value) - first <= read(error[1:]) <= most
 
 

@@ -190,7 +190,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
         ),
         given=() if offer is None else offer.terms.account_given or (),
-        certificate=certificate_of(texts, priced.cells, desk.schema),
+        certificate=certificate_of(texts, questions, priced.cells, desk.schema),
         vacuous=labels,
         useful=useful,
         errors_if=tuple(map(errors_if, repeat(desk), plans, errors)),

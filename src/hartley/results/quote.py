@@ -360,7 +360,8 @@ class Quote(codec.Result):
         return [] if self.refusal is None else [f"It would be refused: {self.refusal}."]
 
     def _remarks(self) -> list[str]:
-        """Name the vacuous numbers, and the next prices at which some error changes."""
+        """Say what is certain, which numbers are vacuous, and the next prices that tell more."""
+        about = codec.certain_for(self.certificate)
         vacuous = [
             f"Vacuous: {join_first(labels, MOST_NAMED, rest='...')} would say no more than the "
             "schema" + (f"; {useful_words(prices)}." if prices else ".")
@@ -376,4 +377,4 @@ class Quote(codec.Result):
             for prices, nearby in zip(self.useful, self.next_prices, strict=True)
             if not prices
         ]
-        return [*vacuous, *firsts, *filter(None, nearby)]
+        return [*filter(None, [about]), *vacuous, *firsts, *filter(None, nearby)]
