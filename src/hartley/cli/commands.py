@@ -377,6 +377,7 @@ COMMANDS = {
         writes={"html": "html", "certificate": "certificate"},
         savers={"certificate": "hartley.studies.check.certificate:save_certificate"},
         gate="tables",
+        progress={"read": "Reading outputs", "bound": "Bounding cells"},
     ),
     "verify": Command(
         "hartley.cli.research:verify_command",
