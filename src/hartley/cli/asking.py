@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -22,10 +23,9 @@ from hartley.tables.reading import AS_WRITTEN, ReadingOptions
 from hartley.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hartley.client.remote_agent import RemoteAgent
-    from hartley.engines.table import Table
     from hartley.results.plan import Plan, PriceCurve
     from hartley.results.quote import Wish
 
@@ -212,43 +212,34 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
     asked = _asked(question, file)
+    wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
+    local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
+    local |= {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
+    service = Service(url, token_file, dataset, certificates, insecure)
+    reply: Any
     if url is not None:
-        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
-        others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
-        refuse_local(local | others | given_options(reading))
-        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
-        ask_service(remote, asked, wishes, json)
-        return
-    refuse_remote(
-        {
-            "--token-file": token_file,
-            "--dataset": dataset,
-            "--certificates": certificates,
-            "--insecure": insecure or None,
-        }
-    )
-    from hartley.agent.agent import ask  # not needed to ask a service
+        with service.connect(local | given_options(reading)) as remote:
+            alone = len(asked) == 1  # a refusal points at its place
+            reply = [remote.ask(asked[0], **wishes)] if alone else remote.ask(asked, **wishes)
+    else:
+        from hartley.agent.agent import ask  # not needed to ask a service
 
-    schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
-    data: Any = table  # with roles, the schema says which identifier stays: that of the unit
-    if table is not None and roles is None:
-        data = open_tables([table], reading, warn=False)
-    reply: Any = ask(
-        asked,
-        schema,
-        table=data,
-        ledger=ledger,
-        budget=budget,
-        place=place,
-        update=update,
-        error=error,
-        bits=bits,
-        min_rows=min_rows,
-        analyst=analyst,
-        vacuous=vacuous,
-        roles=None if roles is None else read_roles(roles, reading),
-    )
+        service.refuse()
+        data: Any = table  # with roles, the schema says which identifier stays: that of the unit
+        if table is not None and roles is None:
+            data = open_tables([table], reading, warn=False)
+        reply = ask(
+            asked,
+            needed(schema, "--schema"),
+            table=data,
+            ledger=needed(ledger, "--ledger"),
+            budget=budget,
+            place=place,
+            update=update,
+            analyst=analyst,
+            roles=None if roles is None else read_roles(roles, reading),
+            **wishes,
+        )
     if wants_json(json):
         print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
         return
@@ -257,7 +248,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if len(asked) > 1:
             out.print(answer.text, style="dim", markup=False, highlight=False)
         out.print(answer.reading)
-    out.print(reply[0].caption, style="dim", highlight=False)
+    out.print(reply[0].caption, style="dim", markup=False, highlight=False)
 
 
 @reads_tables
@@ -305,45 +296,44 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    if url is not None:
-        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
-        others = {"--analyst": analyst, "--html": html, "--csv": csv}
-        refuse_local(local | others | given_options(reading))
-        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-        asked = _asked(question, file)
-        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
-        price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
-        return
-    refuse_remote(
-        {
-            "--token-file": token_file,
-            "--dataset": dataset,
-            "--certificates": certificates,
-            "--insecure": insecure or None,
-        }
-    )
-    from hartley.agent.quoting import price  # not needed to ask a service
-
-    schema = needed(schema, "--schema")
-    if table is not None and rows is None and ledger is None:
-        rows = _count_rows(open_tables([table], reading, warn=False))
     asked = _asked(question, file)
-    options: dict[str, Any] = {"ledger": ledger, "rows": rows, "analyst": analyst}
-    options |= {"error": error, "bits": bits, "min_rows": min_rows}
+    wishes: dict[str, Any] = {"error": error, "bits": bits, "min_rows": min_rows}
+    service = Service(url, token_file, dataset, certificates, insecure)
+    with ExitStack() as opened:
+        if url is not None:
+            local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
+            local |= {"--analyst": analyst, "--html": html, "--csv": csv}
+            remote = opened.enter_context(service.connect(local | given_options(reading)))
+            priced, traced, explained = remote.price, remote.curve, remote.explain
+        else:
+            from hartley.agent.curve import price_curve
+            from hartley.agent.quoting import price
+            from hartley.tables.view import run
+
+            service.refuse()
+            schema = needed(schema, "--schema")
+            if table is not None and rows is None and ledger is None:
+                counted = open_tables([table], reading, warn=False)
+                rows = run(counted, counted.expression.count().to_pyarrow).as_py()
+            wishes |= {"schema": schema, "ledger": ledger, "rows": rows, "analyst": analyst}
+            priced, traced = price, price_curve
+
+            def explained(questions: object, **wishes: Any) -> str:  # noqa: ANN401 - those of price
+                return price(questions, **wishes).explanation
+
+        if curve or html is not None or csv is not None:
+            curves = [traced(each, **wishes) for each in asked]
+            whys = [explained(each, **wishes) for each in asked if explain]
+        else:
+            quote = priced(asked, vacuous=vacuous, **wishes)
+            why = quote.explanation or (explained(asked, **wishes) if explain else "")
     if curve or html is not None or csv is not None:
-        curves = [_curve(each, schema, options) for each in asked]
-        whys = [price(each, schema, **options).explanation for each in asked if explain]
         print_curves(curves, whys, json, _written_curve(curves, html, csv))
         return
-    quote = price(asked, schema, vacuous=vacuous, **options)
     if wants_json(json):
-        print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
+        print_json(quote.to_dict() | ({"explanation": why} if explain else {}))
         return
-    out = console()
-    out.print(str(quote), markup=False)
-    if explain:
-        out.print()
-        out.print(quote.explanation, markup=False)
+    console().print(str(quote) + (f"\n\n{why}" if explain else ""), markup=False)
 
 
 def needed(value: T | None, option: str) -> T:
@@ -370,16 +360,6 @@ def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
     return [entry.wish for entry in read_workload(file)]
 
 
-def _curve(
-    question: str | Wish,
-    schema: Path,
-    options: Any,  # noqa: ANN401 - what price_curve takes
-) -> PriceCurve:
-    from hartley.agent.curve import price_curve
-
-    return price_curve(question, schema, **options)
-
-
 def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
     """Write a curve; a file holds one. Return the files by their kinds."""
     from hartley.files import check_files, write_all_or_none, write_whole
@@ -398,13 +378,6 @@ def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None
         if csv is not None:
             written["csv"] = str(write_whole(csv, curves[0].csv()))
     return written
-
-
-def _count_rows(table: Table) -> int:
-    from hartley.tables.view import run
-
-    rows: int = run(table, table.expression.count().to_pyarrow).as_py()
-    return rows
 
 
 def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -496,99 +469,41 @@ def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def connected(
-    url: str,
-    token_file: Path | None,
-    dataset: str | None,
-    certificates: Path | None,
-    *,
-    insecure: bool,
-) -> RemoteAgent:
-    """Connect to the dataset that the options name."""
-    from hartley.client.remote_agent import connect
+class Service(NamedTuple):
+    """The options that name a dataset of a service."""
 
-    token = _token(token_file)
-    return connect(url, token=token, dataset=dataset, certificates=certificates, insecure=insecure)
+    url: str | None
+    token_file: Path | None
+    dataset: str | None
+    certificates: Path | None
+    insecure: bool
 
+    def connect(self, local: Mapping[str, object]) -> RemoteAgent:
+        """Connect to the dataset; raise an error for options that the service decides on."""
+        from hartley.client.remote_agent import connect
 
-def refuse_local(options: Mapping[str, object]) -> None:
-    """Raise an error for options that the service decides on."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise OptionError(
-            f"The service decides on {listed(given)}", hint="leave that out, or leave out --url"
-        )
+        given = [name for name, value in local.items() if value]
+        if given:
+            raise OptionError(
+                f"The service decides on {listed(given)}",
+                hint="leave that out, or leave out --url",
+            )
+        _, file, *others = self
+        token = os.environ.get(TOKEN_VARIABLE, "") if file is None else ""
+        if file is not None:
+            token = read_text_file(file, what="token file")
+        elif not token.strip():  # never an option, since others can see a command line
+            raise OptionError(
+                "There is no token for the service",
+                hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
+            )
+        options = dict(zip(("dataset", "certificates", "insecure"), others, strict=True))
+        return connect(self.url, token=token.strip(), **options)
 
-
-def refuse_remote(options: Mapping[str, object]) -> None:
-    """Raise an error for options that only make sense with --url."""
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise OptionError(
-            f"There is no service for {listed(given)}", hint="give its address with --url"
-        )
-
-
-def _token(file: Path | None) -> str:
-    """Return the token; it is never an option, since others can see a command line."""
-    if file is not None:
-        return read_text_file(file, what="token file").strip()
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not token:
-        raise OptionError(
-            "There is no token for the service",
-            hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
-        )
-    return token
-
-
-def ask_service(
-    remote: RemoteAgent,
-    asked: Sequence[object],
-    wishes: dict[str, Any],
-    json: bool | None,
-) -> None:
-    """Ask a service, and print the answers as ``hartley ask`` does."""
-    with remote:
-        reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
-    if wants_json(json):
-        print_json(reply.to_dict())
-        return
-    out = console()
-    answers = [reply] if len(asked) == 1 else list(reply)
-    for answer in answers:
-        if len(answers) > 1:
-            out.print(answer.text, style="dim", markup=False, highlight=False)
-        out.print(answer.reading)
-    out.print(answers[0].caption, style="dim", highlight=False)
-
-
-def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
-    remote: RemoteAgent,
-    asked: Sequence[object],
-    wishes: dict[str, Any],
-    json: bool | None,
-    *,
-    explain: bool,
-    curve: bool,
-) -> None:
-    """Show prices of a service, and print them as ``hartley price`` does."""
-    bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
-    if curve:
-        with remote:
-            curves = [remote.curve(each, **bounds) for each in asked]
-            explanations = [remote.explain(each, **bounds) for each in asked if explain]
-        print_curves(curves, explanations, json)
-        return
-    with remote:
-        quote = remote.price(list(asked), **wishes)
-        explanation = remote.explain(list(asked), **bounds) if explain else None
-    if wants_json(json):
-        more = {} if explanation is None else {"explanation": explanation}
-        print_json(quote.to_dict() | more)
-        return
-    out = console()
-    out.print(str(quote), markup=False)
-    if explanation is not None:
-        out.print()
-        out.print(explanation, markup=False)
+    def refuse(self) -> None:
+        """Raise an error for options that only make sense with --url."""
+        given = [f"--{n.replace('_', '-')}" for n, value in self._asdict().items() if value]
+        if given:
+            raise OptionError(
+                f"There is no service for {listed(given)}", hint="give its address with --url"
+            )
