@@ -1,4 +1,4 @@
-"""The commands ``hartley ask``, ``price`` and ``plan``: here, or at a service."""
+"""The commands ``hartley ask`` and ``price``: here, or at a service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
+from hartley.cli.output import Format, console, print_curves, print_json, wants_json
 from hartley.cli.reading import (
     RolesFile,
     given_options,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hartley.client.remote_agent import RemoteAgent
-    from hartley.results.plan import Plan, PriceCurve
+    from hartley.results.plan import PriceCurve
     from hartley.results.quote import Wish
 
 
@@ -56,9 +56,6 @@ PublicRows = Annotated[
         help="The public number of rows, if there is no ledger to read it from; errors depend on "
         "it.",
     ),
-]
-SchemaFile = Annotated[
-    Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
 ]
 LocalSchema = Annotated[
     Path | None,
@@ -212,10 +209,16 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
     asked = _asked(question, file)
-    wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-    local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
+    wishes: dict[str, Any] = {"error": error, "bits": bits, "min_rows": min_rows}
+    wishes["vacuous"] = vacuous
+    local: dict[str, object] = {
+        "--schema": schema,
+        "--ledger": ledger,
+        "--table": table,
+        "--budget": budget,
+    }
     local |= {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
-    service = Service(url, token_file, dataset, certificates, insecure)
+    service = _ServiceOptions(url, token_file, dataset, certificates, insecure)
     reply: Any
     if url is not None:
         with service.connect(local | given_options(reading)) as remote:
@@ -298,11 +301,14 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """
     asked = _asked(question, file)
     wishes: dict[str, Any] = {"error": error, "bits": bits, "min_rows": min_rows}
-    service = Service(url, token_file, dataset, certificates, insecure)
+    service = _ServiceOptions(url, token_file, dataset, certificates, insecure)
+    priced: Any
+    traced: Any
+    explained: Any
     with ExitStack() as opened:
         if url is not None:
-            local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
-            local |= {"--analyst": analyst, "--html": html, "--csv": csv}
+            local: dict[str, object] = {"--schema": schema, "--ledger": ledger, "--table": table}
+            local |= {"--rows": rows, "--analyst": analyst, "--html": html, "--csv": csv}
             remote = opened.enter_context(service.connect(local | given_options(reading)))
             priced, traced, explained = remote.price, remote.curve, remote.explain
         else:
@@ -316,11 +322,11 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
                 counted = open_tables([table], reading, warn=False)
                 rows = run(counted, counted.expression.count().to_pyarrow).as_py()
             wishes |= {"schema": schema, "ledger": ledger, "rows": rows, "analyst": analyst}
-            priced, traced = price, price_curve
 
-            def explained(questions: object, **wishes: Any) -> str:  # noqa: ANN401 - those of price
+            def explanation(questions: Any, **wishes: Any) -> str:  # noqa: ANN401 - those of price
                 return price(questions, **wishes).explanation
 
+            priced, traced, explained = price, price_curve, explanation
         if curve or html is not None or csv is not None:
             curves = [traced(each, **wishes) for each in asked]
             whys = [explained(each, **wishes) for each in asked if explain]
@@ -362,7 +368,7 @@ def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
 
 def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
     """Write a curve; a file holds one. Return the files by their kinds."""
-    from hartley.files import check_files, write_all_or_none, write_whole
+    from hartley.files import write_all_or_none, write_whole
     from hartley.reports import write_html
 
     if len(curves) > 1 and (html is not None or csv is not None):
@@ -380,96 +386,10 @@ def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None
     return written
 
 
-def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    questions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5, "
-            "-- min_rows=100, -- weight=3.",
-        ),
-    ],
-    schema: SchemaFile,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="BITS",
-            help="The bits that the batch may cost; questions without a wish share them.",
-        ),
-    ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            "--ledger",
-            metavar="FILE|URL",
-            help="Take into account what your account asked before and has left.",
-        ),
-    ] = None,
-    rows: PublicRows = None,
-    error: Annotated[
-        str | None,
-        typer.Option(
-            "--error", metavar="NUMBER", help="The largest error for questions without a wish."
-        ),
-    ] = None,
-    bits: Annotated[
-        str | None,
-        typer.Option("--bits", metavar="BITS", help="The price of each question without a wish."),
-    ] = None,
-    min_rows: MinRows = None,
-    absolute: Annotated[
-        bool,
-        typer.Option(
-            "--absolute", help="Compare errors as numbers, not as shares of what the schema allows."
-        ),
-    ] = False,
-    analyst: Analyst = None,
-    vacuous: Vacuous = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the batch, ready for hartley ask --file."
-        ),
-    ] = None,
-    json: Format = None,
-) -> None:
-    """Plan a workload: its price as one batch and one by one, and how to share a budget.
-
-    [dim]Example: hartley plan questions.sql --schema people.toml --rows 5000 --budget 16
-    --out batch.sql[/dim]
-    """
-    from hartley.agent.planning import plan
-    from hartley.files import write_whole
-
-    check_files({"batch": out}, {"file of questions": [questions], "schema": [schema]})
-    planned: Plan = plan(
-        questions,
-        schema,
-        budget=budget,
-        ledger=ledger,
-        rows=rows,
-        analyst=analyst,
-        error=error,
-        bits=bits,
-        min_rows=min_rows,
-        absolute=absolute,
-        vacuous=vacuous,
-    )
-    written = None if out is None else str(write_whole(out, planned.to_sql()))
-    if wants_json(json):
-        content: dict[str, Any] = planned.to_dict()
-        print_json(content | ({} if written is None else {"batch_file": written}))
-        return
-    say(str(planned))
-    if written is not None:
-        say(f"Batch: {written}")
-
-
 TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-class Service(NamedTuple):
+class _ServiceOptions(NamedTuple):
     """The options that name a dataset of a service."""
 
     url: str | None
@@ -488,17 +408,22 @@ class Service(NamedTuple):
                 f"The service decides on {listed(given)}",
                 hint="leave that out, or leave out --url",
             )
-        _, file, *others = self
-        token = os.environ.get(TOKEN_VARIABLE, "") if file is None else ""
-        if file is not None:
-            token = read_text_file(file, what="token file")
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        if self.token_file is not None:
+            token = read_text_file(self.token_file, what="token file")
         elif not token.strip():  # never an option, since others can see a command line
             raise OptionError(
                 "There is no token for the service",
                 hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
             )
-        options = dict(zip(("dataset", "certificates", "insecure"), others, strict=True))
-        return connect(self.url, token=token.strip(), **options)
+        assert self.url is not None
+        return connect(
+            self.url,
+            token=token.strip(),
+            dataset=self.dataset,
+            certificates=self.certificates,
+            insecure=self.insecure,
+        )
 
     def refuse(self) -> None:
         """Raise an error for options that only make sense with --url."""

@@ -330,9 +330,13 @@ COMMANDS = {
         "Show what questions would cost, from the public schema alone; nothing is spent.",
     ),
     "plan": Command(
-        "hartley.cli.asking:plan_command",
+        "hartley.agent.planning:plan",
         ASK,
         "Plan a workload: its price as one batch and one by one, and how to share a budget.",
+        example="hartley plan questions.sql --schema people.toml --rows 5000 --budget 16 "
+        "--out batch.sql",
+        forms={"budget": "BITS", "bits": "BITS", "min_rows": "N", "analyst": "NAME"},
+        writes={"out": "batch_file"},
     ),
     "ask": Command(
         "hartley.cli.asking:ask_command",

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from hartley import __version__
 from hartley.cli.commands import LazyGroup
 from hartley.cli.output import is_terminal, piped_json, print_json
 from hartley.cli.recording import OPTIONS, WORDS
 from hartley.errors import HartleyError, InputError, Refused, without_password
 from hartley.files import remove_private_folders
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,7 +166,8 @@ def _run() -> tuple[int, HartleyError | None]:
             sentence = columns_sentence(error)
             if sentence:
                 typer.echo(sentence, err=True)
-            reason, hint = error.format_message(), sentence or "add --help to see what there is"
+            reason = getattr(error, "message", str(error))
+            hint = sentence or "add --help to see what there is"
             _tell_json({"error": {"reason": reason, "hint": hint}})
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):

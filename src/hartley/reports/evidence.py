@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hartley import __version__
 from hartley.errors import InputError, printable, without_password
 from hartley.files import STANDARD_INPUT, file_digest
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,13 +9,13 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from hartley import __version__
 from hartley.errors import OptionError
 from hartley.files import one_line, write_whole
 from hartley.report import Cell, Report
 from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
 from hartley.text import html_table, in_notebook, join_first
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     import os

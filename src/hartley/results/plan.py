@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
-from hartley.files import as_error, as_text, as_truth, as_whole, each, one_line, or_none, require
+from hartley.files import (
+    as_error,
+    as_text,
+    as_truth,
+    as_whole,
+    each,
+    one_line,
+    or_none,
+    require,
+    write_whole,
+)
 from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series
 from hartley.results import codec
 from hartley.results.codec import ratio_bits
@@ -26,6 +36,7 @@ from hartley.text import bits_down, bits_text, bits_up, count_of, decimal_text, 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from hartley.results.quote import Errors, ErrorsAtRows
 
@@ -293,6 +304,10 @@ class Plan(codec.Result):
         )
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
+
+    def write(self, path: Path) -> None:
+        """Write the batch to a file."""
+        write_whole(path, self.to_sql())
 
     def _check(self) -> None:
         """Require that both orders are of all questions."""

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +180,10 @@ CALLS = {
         "outputs.csv --rule frequency<5 --marks s=hidden --show-values --fail-on never",
         lambda: hartley.check("outputs.csv", rule=["frequency<5"], marks={"s": "hidden"}),
     ),
+    "plan": (
+        "questions.sql --schema people.toml --rows 100 --budget 4",
+        lambda: hartley.plan(Path("questions.sql"), "people.toml", rows=100, budget=4),
+    ),
     "doctor": ("", hartley.doctor),
 }
 """For every derived command the words of a shell, and the call that returns the same."""
@@ -284,7 +289,6 @@ BY_HAND = {
         {"file", "table", "explain", "curve", "html", "csv"} | OF_A_SERVICE,
         set(),
     ),
-    "plan": (hartley.plan, {}, {"out"}, {"weights", "limits"}),
     "schema draft": (draft_schema, {}, {"out"}, set()),
     "schema check": (hartley.Schema.check_rows, {}, {"schema"}, {"self"}),
     "schema describe": (hartley.Schema.describe, {}, {"schema"}, {"self"}),

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
-from hartley import __version__
 from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
 from hartley.inputs import formerly
 from hartley.text import count_of
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
