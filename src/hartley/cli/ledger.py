@@ -9,10 +9,10 @@ import typer
 
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError
+from hartley.exact import bits_at_least, write_integer
+from hartley.text import exactly, number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from rich.table import Table
 
     from hartley.agent.ledger import Ledger
@@ -127,7 +127,10 @@ def show_command(
         for name in names:
             _print_dataset(opened, name, analyst)
         if dataset is None and analyst is None:
-            _print_sum(*opened.added_budgets())
+            budgets, bits = opened.added_budgets()
+            if budgets > 1:  # what datasets without a shared budget may reveal together
+                text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits"
+                console().print(f"{text} in all", soft_wrap=True)
         if not names and not shared:
             console().print("The ledger is empty.")
 
@@ -182,7 +185,7 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
         balance = _balance_content(state.balance)
         print_json({"name": name, "balance": balance, "period": _period_content(state)})
         return
-    budget = _exact(state.budget)
+    budget = exactly(state.budget)
     say(f"Dataset {name}: {_bits(state.balance.spent)} of {budget} bits are spent over all time.")
     words = period_words(state.period)
     say(f"{words[0].upper()}{words[1:]}." if state.period is None else f"Of that, {words}.")
@@ -348,8 +351,6 @@ def _head_content(head: Head | None) -> dict[str, Any] | None:
 
 
 def _balance_content(balance: Balance) -> dict[str, Any]:
-    from hartley.exact import write_integer
-
     return {
         "bits": str(balance.bits),
         "spent_cells": write_integer(balance.spent),
@@ -368,8 +369,6 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
-    from hartley.exact import bits_at_least, write_integer
-
     charges = [
         {
             "row": charge.sequence,
@@ -429,13 +428,6 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
     out.print()
 
 
-def _print_sum(budgets: int, bits: Fraction) -> None:
-    """Print what datasets without a shared budget may reveal together."""
-    if budgets > 1:
-        text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits in all"
-        console().print(text, soft_wrap=True)
-
-
 def _print_population(population: Population) -> None:
     from rich.markup import escape
 
@@ -487,16 +479,13 @@ def _table(*columns: str) -> Table:
 
 
 def _bits(cells: int, over: int = 1) -> str:
-    from hartley.exact import bits_at_least
-    from hartley.text import number
-
     return number(bits_at_least(cells, over), round="up", places=3)
 
 
 def _spent(balance: Balance) -> str:
     """Say what is spent and what is left: less than the rest, where no charge makes it up."""
     tightest = f" of {balance.tightest}" if balance.tightest else ""
-    words = f"{_bits(balance.spent)} of {_exact(balance.bits)} bits spent, {_remaining(balance)}"
+    words = f"{_bits(balance.spent)} of {exactly(balance.bits)} bits spent, {_remaining(balance)}"
     if tightest or balance.spent_bits + balance.remaining > balance.bits - SEEN:
         return f"{words}{tightest} left"
     largest = "the largest price that fits: answers are counted whole"
@@ -504,13 +493,4 @@ def _spent(balance: Balance) -> str:
 
 
 def _remaining(balance: Balance) -> str:
-    from hartley.text import number
-
     return number(balance.remaining, round="down", places=3)
-
-
-def _exact(bits: Fraction) -> str:
-    """Write a budget as a decimal, where it is one."""
-    from hartley.text import exactly
-
-    return exactly(bits)

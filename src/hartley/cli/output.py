@@ -78,14 +78,7 @@ def print_curves(
     json: bool | None,
     written: Mapping[str, str] | None = None,
 ) -> None:
-    """Print the curves of questions, where asked for with their explanations, and what was written.
-
-    Args:
-        curves: the curves of an agent or of a service.
-        explanations: one per curve, or none.
-        json: whether to print JSON; None for the default.
-        written: the files that were written, by the kind of each.
-    """
+    """Print the curves of questions, an explanation for each or none, and what was written."""
     if wants_json(json):
         whys = [{"explanation": why} for why in explanations] or [{}] * len(curves)
         content = [curve.to_dict() | why for curve, why in zip(curves, whys, strict=True)]

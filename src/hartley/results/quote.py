@@ -218,9 +218,7 @@ class Quote(codec.Result):
         "bits_alone": codec.Field("bits_alone", codec.BITS),
         "bits": codec.Field("bits", codec.BITS),
         "due_bits": codec.Said(lambda quote: quote.due),
-        "given": codec.Field(
-            "given", codec.many(codec.Codec(lambda row: row if type(row) is int else as_text(row)))
-        ),
+        "given": codec.Field("given", codec.many(ROW)),
         "remaining_bits": codec.Field("remaining", codec.perhaps(codec.BITS)),
         "affordable": codec.Field("affordable", codec.perhaps(codec.TRUTH)),
         "refusal": codec.Field("refusal", codec.perhaps(codec.TEXT)),
