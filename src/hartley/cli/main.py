@@ -142,7 +142,14 @@ def _tell_json(content: Mapping[str, Any]) -> None:
     """Print plain values if the words of the command line ask for JSON, or all pipes get it."""
     given = [word == "--json" for word in WORDS.get() if word in {"--json", "--text"}]
     if given[-1] if given else piped_json():
-        print_json(content)
+        try:
+            print_json(content)
+        except BrokenPipeError:  # nobody reads it
+            _print_nothing()
+
+
+def _print_nothing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> tuple[int, HartleyError | None]:
@@ -154,7 +161,7 @@ def _run() -> tuple[int, HartleyError | None]:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED, None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_nothing()
         return 1, None
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # an unknown option
