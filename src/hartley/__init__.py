@@ -9,7 +9,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from hartley.version import __version__
 
 _HOMES = {
     "hartley.agent.agent": ("Agent", "ask"),

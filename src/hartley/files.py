@@ -319,9 +319,7 @@ def unwritable(what: str, error: OSError) -> InputError:
     }
     reason = reasons.get(error.errno or 0)
     if reason is None:
-        return InputError(
-            f"{what} cannot be written ({type(error).__name__})", hint="check its folder and disk"
-        )
+        return InputError(f"{what} cannot be written", hint="check its folder and disk")
     return InputError(f"{what} cannot be written: {reason[0]}", hint=reason[1])
 
 

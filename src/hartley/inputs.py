@@ -87,6 +87,10 @@ DesignFile = Annotated[Any, InputKind("design", "SPEC", argument=True)]
 PolicyFile = Annotated[Any, InputKind("path", "POLICY", argument=True)]
 Address = Annotated[str | os.PathLike[str], InputKind("address", "ADDRESS")]
 """A path or the address of something in a database."""
+Workload = Annotated[Any, InputKind("path", "QUESTIONS", argument=True)]
+"""Questions with their wishes; in a shell the file that holds them."""
+LedgerSource = Annotated[Any, InputKind("address", "FILE|URL")]
+"""A ledger that is open, or the file or the address of one."""
 LedgerAddress = Annotated[str | os.PathLike[str], InputKind("address", "LEDGER", argument=True)]
 OutputFile = Annotated[str | os.PathLike[str], InputKind("output", "FILE")]
 RolesSource = Annotated[

@@ -23,6 +23,8 @@ LONG = 400
 EPOCH = dt.date(1970, 1, 1)
 FULL = 12
 """A number with at most this many decimals is shown in full."""
+ENDLESS = 9
+"""Decimals of an exact number that has more of them than that."""
 SIGNIFICANT = 6
 """Digits of a number for which nobody asked for more or fewer."""
 NOUNS = {"person": "people", "entry": "entries", "query": "queries"}
@@ -341,8 +343,7 @@ def interval_words(
     if not error and (value * 10**FULL).denominator == 1:
         places = next(places for places in range(FULL + 1) if (value * 10**places).denominator == 1)
         return number(value, round="nearest", places=places, zeros=True) + null, "exact", "0"
-    finest = 3 - magnitude(error) if error else SIGNIFICANT - magnitude(value)
-    places = max(finest, 0)
+    places = max(3 - magnitude(error), 0) if error else ENDLESS
     while places and all((end * 10 ** (places - 1)).denominator == 1 for end in (value, low, high)):
         places -= 1
     fixed = partial(number, places=places, zeros=True)

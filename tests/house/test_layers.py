@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "src" / "hartley"
 
-ROOTS = {"errors", "lazy", "exact", "text", "files", "inputs", "report"}
+ROOTS = {"errors", "lazy", "exact", "text", "files", "inputs", "report", "version"}
 READ = ROOTS | {"engines", "tables", "schema"}
 RANGES = READ | {"kernels", "ranges", "boxes", "knowledge"}
 POLICIES = RANGES | {"measures", "policies"}
@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "files": {"errors", "exact"},
     "inputs": set(),
     "report": set(),
+    "version": set(),
     "kernels": ROOTS,
     "engines": ROOTS,
     "tables": ROOTS | {"engines"},

@@ -43,6 +43,19 @@ def test_digits_never_leave_their_side(number, digits, short):
     assert up - down <= number / 10 ** (digits - 1)
 
 
+@given(fractions, st.one_of(st.just(Fraction(0)), fractions))
+def test_an_interval_contains_the_number_and_shows_no_larger_error(low, width):
+    high = low + width
+    value, within, error = wording.interval_words(low, high, may_be_null=False, date=False)
+    if within == "exact":
+        assert (read(value), error) == (low, "0")
+        return
+    first, last = (read(end) for end in within.strip("[]").split(", "))
+    assert first <= low <= high <= last
+    most = max(width / 2 * Fraction(102, 100), Fraction(1, 10**9))
+    assert read(value) - first <= read(error[1:]) <= most
+
+
 @given(fractions)
 def test_a_share_is_never_shown_smaller_than_it_is(number):
     share = number / 10**9

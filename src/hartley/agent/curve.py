@@ -148,14 +148,16 @@ def _point(
     # What the account knows in finer cells is answered in these, by the same steps as ``ask``.
     answered = plan if ledger is None else desk.known_plans([plan], ledger.trusted, analyst)[0]
     offer = None if ledger is None else _offer(desk, answered, ledger, analyst)
+    cells, errors = price_of(answered.questions, desk.schema).cells, desk.errors(answered)
     return PricePoint(
         limit,
-        price_of(answered.questions, desk.schema).cells,
-        desk.errors(answered),
+        cells,
+        errors,
         desk.errors(answered, desk.rows),
+        desk.useful_price(answered, cells, answered.labels),
         vacuous_labels(answered, public_count=desk.public_count),
         None if offer is None else offer.terms.due,
-        errors_if(desk, answered),
+        errors_if(desk, answered, errors),
         paid=offer is not None and not offer.unpaid,
         charged=None if offer is None else offer.terms.account_cells,
     )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hartley.agent.curve import curve_of, own_rows
 from hartley.agent.quoting import ChargeLimit, open_desk, quote as quote_plans
@@ -32,13 +32,11 @@ from hartley.trusted.pricing.price import price as price_of
 from hartley.trusted.questions.question import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from hartley.agent.agent import Agent
-    from hartley.agent.ledger import Ledger
     from hartley.agent.workload import Row
+    from hartley.inputs import Document, LedgerSource, Number, PythonOnly, Text, Workload
     from hartley.results.plan import PricePoint
-    from hartley.schema.schema import Schema
     from hartley.trusted.ledger.state import DatasetState, Period
     from hartley.trusted.precision import PriceDesk
     from hartley.trusted.pricing.after_answers import EarlierAnswers
@@ -52,22 +50,22 @@ MOST_CURVE_BITS = 32
 
 
 def plan(  # noqa: PLR0913 - what a plan rests on, each by name
-    questions: str | os.PathLike[str] | Sequence[str | Wish | WorkloadEntry],
-    schema: Agent | Schema | Mapping[str, Any] | str | os.PathLike[str],
+    questions: Workload,
+    schema: Document,
     *,
-    budget: object = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
+    budget: Number | None = None,
+    ledger: LedgerSource | None = None,
     rows: int | None = None,
-    analyst: str | None = None,
-    error: object = None,
-    bits: object = None,
-    min_rows: object = None,
-    weights: Sequence[object] | None = None,
+    analyst: Text | None = None,
+    error: Number | None = None,
+    bits: Number | None = None,
+    min_rows: Number | None = None,
+    weights: PythonOnly[Sequence[object] | None] = None,
     absolute: bool = False,
     vacuous: bool = False,
-    limits: Sequence[ChargeLimit] | None = None,
+    limits: PythonOnly[Sequence[ChargeLimit] | None] = None,
 ) -> Plan:
-    """Return what a workload costs as one batch and one by one, and how to share a budget among it.
+    """Plan a workload: its price as one batch and one by one, and how to share a budget.
 
     With a budget, questions without a wish share what the others leave of it: the largest weighted
     error of the batch is made as small as possible, then the next largest, and so on. Prices on the
@@ -76,23 +74,26 @@ def plan(  # noqa: PLR0913 - what a plan rests on, each by name
     of single questions find. Prices depend on public things alone.
 
     Args:
-        questions: SQL statements in one text, with wishes in comments (``-- bits=2``,
-            ``-- error=0.5``, ``-- min_rows=100``, ``-- weight=3``); the path of such a file; or a
-            list of texts and wishes.
-        schema: an open ``Agent``, a ``Schema``, a dict or the path of a TOML file.
-        budget: the bits that the batch may cost, at most what is left in the ledger, also of the
-            part of the present year, quarter or month.
-        ledger: the ledger, for what the asking account was charged before and the number of rows.
-        rows: the public number of rows, if there is no ledger.
-        analyst: the analyst who would ask.
-        error: the largest error of answers to questions without a wish.
-        bits: the price of each question without a wish. Without ``error`` and ``bits``, these
-            share the budget; without a budget too, they get the schema's bits.
-        min_rows: how many rows must count for that error, if their number is private.
+        questions: A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5,
+            -- min_rows=100, -- weight=3. In Python, also the statements in one text, or a list of
+            texts and wishes.
+        schema: The public schema of the table, in TOML. In Python, also its content or an open
+            ``Agent``.
+        budget: The bits that the batch may cost; questions without a wish share them. In Python,
+            too, at most what is left in the ledger, also of the part of the present year, quarter
+            or month.
+        ledger: Take into account what your account asked before and has left. In Python, it also
+            knows the number of rows.
+        rows: The public number of rows, if there is no ledger to read it from; errors depend on it.
+        analyst: The analyst who asks, if allowances are set.
+        error: The largest error for questions without a wish.
+        bits: The price of each question without a wish. In Python, too, these share the budget
+            without ``error`` and ``bits``; without a budget too, they get the schema's bits.
+        min_rows: Keep the --error of averages and spreads if at least N rows count; needed where
+            their number is private.
         weights: how much the error of each question matters, if it is not in the text.
-        absolute: whether errors are compared as numbers, not as shares of what the schema allows.
-        vacuous: whether to plan answers that say no more than the schema, which are left out
-            otherwise.
+        absolute: Compare errors as numbers, not as shares of what the schema allows.
+        vacuous: Also accept answers that are sure to say no more than the schema.
         limits: what a charge must keep beside the budget, such as a daily cap. By default, the
             budget of the dataset and the part of the present year, quarter or month, which show
             what all accounts spent.
@@ -337,11 +338,12 @@ class _Planner:
         return _Draft(entry, excluded=reason)
 
     def _score(self, entry: WorkloadEntry, selection: Selection) -> Fraction:
-        """Return the largest weighted error of a question, if every row counts that may count."""
-        errors = dict(self.desk.errors(self.known(selection), self.desk.rows))
+        """Return the largest weighted error of a question, for a usual number of rows."""
+        rows = self.desk.some_rows(selection)[0]
+        errors = dict(self.desk.errors(self.known(selection), rows))
         if not self.absolute:
             coarsest = selection.with_steps([q.most - q.least + 1 for q in selection.questions])
-            ranges = dict(self.desk.errors(coarsest, self.desk.rows))
+            ranges = dict(self.desk.errors(coarsest, rows))
             # A number that the schema settles has no range, and no error either.
             errors = {
                 label: error / ranges[label] if ranges[label] else error
@@ -487,12 +489,14 @@ class _Planner:
         point, selection, entry = draft.level.point, draft.selection, draft.entry
         if point is not None:
             entry = replace(entry, wish=Wish(entry.wish.text, bits=point.wish))
+        known, cells = self.known(selection), price_of(selection.questions, self.desk.schema).cells
         return PlannedQuestion(
             entry=entry,
             chosen=draft.chosen,
-            cells=price_of(selection.questions, self.desk.schema).cells,
-            errors=self.desk.errors(self.known(selection)),
-            full_errors=self.desk.errors(self.known(selection), self.desk.rows),
+            cells=cells,
+            errors=self.desk.errors(known),
+            full_errors=self.desk.errors(known, self.desk.rows),
+            useful=self.desk.useful_price(known, cells, known.labels),
             score=draft.level.score,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hartley.agent.known import known_words
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from hartley.agent.agent import Agent
     from hartley.agent.ledger import Ledger
-    from hartley.results.quote import Wish
+    from hartley.results.quote import Errors, Wish
     from hartley.trusted.ledger.charging import Offer
     from hartley.trusted.pricing.regions import PublicParts
     from hartley.trusted.questions.batch import Question
@@ -168,7 +169,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         )
     beside = None if offer is None else _exceeded(offer, limits)
     refusal = beside if offer is None or offer.refusal is None else offer.refusal.problem
-    texts = tuple(plan.text for plan in plans)
+    texts, errors = tuple(plan.text for plan in plans), tuple(map(desk.errors, plans))
     labels = tuple(() if vacuous else desk.vacuous(plan) for plan in plans)
     useful = tuple(
         desk.useful(plan, some, _cells_alone(desk, plan, plans, priced.cells)) if some else ()
@@ -180,7 +181,7 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
         bits_alone=priced.bits,
         bits=priced.bits if offer is None else ratio_bits(offer.terms.due),
         affordable=None if offer is None else refusal is None,
-        errors=tuple(desk.errors(plan) for plan in plans),
+        errors=errors,
         levels=tuple(tuple(map(levels, plan.questions)) for plan in plans),
         remaining=None if offer is None else offer.balance.remaining,
         refusal=refusal,
@@ -189,10 +190,10 @@ def quote(  # noqa: PLR0913 - what a quote rests on, each by name
             [priced.explain(), *_told_words(desk, questions, offer, name_rows=name_rows)]
         ),
         given=() if offer is None else offer.terms.account_given or (),
-        certificate=certificate_of(texts, priced.cells, desk.schema),
+        certificate=certificate_of(texts, questions, priced.cells, desk.schema),
         vacuous=labels,
         useful=useful,
-        errors_if=tuple(errors_if(desk, plan) for plan in plans),
+        errors_if=tuple(map(errors_if, repeat(desk), plans, errors)),
         next_prices=tuple(
             _nearby(desk, plan, first, plans, priced.cells, refine_to_known_cells)
             for plan, first in zip(plans, useful, strict=True)
@@ -261,11 +262,10 @@ def _told_words(
     return lines
 
 
-def errors_if(desk: PriceDesk, plan: Selection) -> tuple[ErrorsAtRows, ...]:
+def errors_if(desk: PriceDesk, plan: Selection, certain: Errors) -> tuple[ErrorsAtRows, ...]:
     """Return the errors of averages and spreads if at least 10, 100 or 1,000 rows count."""
     if all(item.kind in UNDIVIDED for item in plan.items):
         return ()
-    certain = desk.errors(plan)
     wished = {item.min_rows for item in plan.items if item.min_rows is not None}
     usual = {plan.average} if plan.average is not None and len(plan.groups) > 1 else set()
     numbers = {rows for rows in (*SOME_ROWS, *wished, *usual) if rows <= desk.rows} or {desk.rows}

@@ -1,32 +1,31 @@
-"""The commands ``hartley ask``, ``price`` and ``plan``: here, or at a service."""
+"""The commands ``hartley ask`` and ``price``: here, or at a service."""
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from hartley.cli.output import Format, console, print_curves, print_json, say, wants_json
+from hartley.cli.output import Format, console, print_curves, print_json, wants_json
 from hartley.cli.reading import (
     RolesFile,
     open_tables,
     read_roles,
     reads_tables,
 )
-from hartley.cli.refusals import telling_refusals
 from hartley.errors import OptionError
 from hartley.files import check_files, read_text_file
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions, option_of
 from hartley.text import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hartley.client.remote_agent import RemoteAgent
-    from hartley.engines.table import Table
-    from hartley.results.plan import Plan, PriceCurve
+    from hartley.results.plan import PriceCurve
     from hartley.results.quote import Wish
 
 
@@ -56,9 +55,6 @@ PublicRows = Annotated[
         help="The public number of rows, if there is no ledger to read it from; errors depend on "
         "it.",
     ),
-]
-SchemaFile = Annotated[
-    Path, typer.Option("--schema", metavar="FILE", help="The public schema of the table, in TOML.")
 ]
 LocalSchema = Annotated[
     Path | None,
@@ -212,43 +208,40 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     --schema people.toml --ledger ledger.db --budget 16 --error 0.5[/dim]
     """
     asked = _asked(question, file)
+    wishes: dict[str, Any] = {"error": error, "bits": bits, "min_rows": min_rows}
+    wishes["vacuous"] = vacuous
+    local: dict[str, object] = {
+        "--schema": schema,
+        "--ledger": ledger,
+        "--table": table,
+        "--budget": budget,
+    }
+    local |= {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
+    service = _ServiceOptions(url, token_file, dataset, certificates, insecure)
+    reply: Any
     if url is not None:
-        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--budget": budget}
-        others = {"--place": place, "--analyst": analyst, "--update": update, "--roles": roles}
-        refuse_local(local | others | {option_of(name): name for name in reading.to_dict()})
-        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
-        ask_service(remote, asked, wishes, json)
-        return
-    refuse_remote(
-        {
-            "--token-file": token_file,
-            "--dataset": dataset,
-            "--certificates": certificates,
-            "--insecure": insecure or None,
-        }
-    )
-    from hartley.agent.agent import ask  # not needed to ask a service
+        local |= {option_of(name): name for name in reading.to_dict()}
+        with service.connect(local) as remote:
+            alone = len(asked) == 1  # a refusal points at its place
+            reply = [remote.ask(asked[0], **wishes)] if alone else remote.ask(asked, **wishes)
+    else:
+        from hartley.agent.agent import ask  # not needed to ask a service
 
-    schema, ledger = needed(schema, "--schema"), needed(ledger, "--ledger")
-    data: Any = table  # with roles, the schema says which identifier stays: that of the unit
-    if table is not None and roles is None:
-        data = open_tables([table], reading, warn=False)
-    with telling_refusals(json):
-        reply: Any = ask(
+        service.refuse()
+        data: Any = table  # with roles, the schema says which identifier stays: that of the unit
+        if table is not None and roles is None:
+            data = open_tables([table], reading, warn=False)
+        reply = ask(
             asked,
-            schema,
+            needed(schema, "--schema"),
             table=data,
-            ledger=ledger,
+            ledger=needed(ledger, "--ledger"),
             budget=budget,
             place=place,
             update=update,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
             analyst=analyst,
-            vacuous=vacuous,
             roles=None if roles is None else read_roles(roles, reading),
+            **wishes,
         )
     if wants_json(json):
         print_json(reply[0].to_dict() if len(asked) == 1 else reply.to_dict())
@@ -258,7 +251,7 @@ def ask_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         if len(asked) > 1:
             out.print(answer.text, style="dim", markup=False, highlight=False)
         out.print(answer.reading)
-    out.print(reply[0].caption, style="dim", highlight=False)
+    out.print(reply[0].caption, style="dim", markup=False, highlight=False)
 
 
 @reads_tables
@@ -306,47 +299,48 @@ def price_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     [dim]Example: hartley price "SELECT AVG(age) FROM people" --schema people.toml
     --rows 5000 --error 0.5[/dim]
     """
-    if url is not None:
-        local = {"--schema": schema, "--ledger": ledger, "--table": table, "--rows": rows}
-        others = {"--analyst": analyst, "--html": html, "--csv": csv}
-        refuse_local(local | others | {option_of(name): name for name in reading.to_dict()})
-        wishes = {"error": error, "bits": bits, "min_rows": min_rows, "vacuous": vacuous}
-        asked = _asked(question, file)
-        remote = connected(url, token_file, dataset, certificates, insecure=insecure)
-        price_at_service(remote, asked, wishes, json, explain=explain, curve=curve)
-        return
-    refuse_remote(
-        {
-            "--token-file": token_file,
-            "--dataset": dataset,
-            "--certificates": certificates,
-            "--insecure": insecure or None,
-        }
-    )
-    from hartley.agent.quoting import price  # not needed to ask a service
-
-    schema = needed(schema, "--schema")
-    if table is not None and rows is None and ledger is None:
-        rows = _count_rows(open_tables([table], reading, warn=False))
     asked = _asked(question, file)
-    options: dict[str, Any] = {"ledger": ledger, "rows": rows, "analyst": analyst}
-    options |= {"error": error, "bits": bits, "min_rows": min_rows}
+    wishes: dict[str, Any] = {"error": error, "bits": bits, "min_rows": min_rows}
+    service = _ServiceOptions(url, token_file, dataset, certificates, insecure)
+    priced: Any
+    traced: Any
+    explained: Any
+    with ExitStack() as opened:
+        if url is not None:
+            local: dict[str, object] = {"--schema": schema, "--ledger": ledger, "--table": table}
+            local |= {"--rows": rows, "--analyst": analyst, "--html": html, "--csv": csv}
+            local |= {option_of(name): name for name in reading.to_dict()}
+            remote = opened.enter_context(service.connect(local))
+            priced, traced, explained = remote.price, remote.curve, remote.explain
+        else:
+            from hartley.agent.curve import price_curve
+            from hartley.agent.quoting import price
+            from hartley.tables.view import run
+
+            service.refuse()
+            schema = needed(schema, "--schema")
+            if table is not None and rows is None and ledger is None:
+                counted = open_tables([table], reading, warn=False)
+                rows = run(counted, counted.expression.count().to_pyarrow).as_py()
+            wishes |= {"schema": schema, "ledger": ledger, "rows": rows, "analyst": analyst}
+
+            def explanation(questions: Any, **wishes: Any) -> str:  # noqa: ANN401 - those of price
+                return price(questions, **wishes).explanation
+
+            priced, traced, explained = price, price_curve, explanation
+        if curve or html is not None or csv is not None:
+            curves = [traced(each, **wishes) for each in asked]
+            whys = [explained(each, **wishes) for each in asked if explain]
+        else:
+            quote = priced(asked, vacuous=vacuous, **wishes)
+            why = quote.explanation or (explained(asked, **wishes) if explain else "")
     if curve or html is not None or csv is not None:
-        with telling_refusals(json):
-            curves = [_curve(each, schema, options) for each in asked]
-            whys = [price(each, schema, **options).explanation for each in asked if explain]
         print_curves(curves, whys, json, _written_curve(curves, html, csv))
         return
-    with telling_refusals(json):
-        quote = price(asked, schema, vacuous=vacuous, **options)
     if wants_json(json):
-        print_json(quote.to_dict() | ({"explanation": quote.explanation} if explain else {}))
+        print_json(quote.to_dict() | ({"explanation": why} if explain else {}))
         return
-    out = console()
-    out.print(str(quote), markup=False)
-    if explain:
-        out.print()
-        out.print(quote.explanation, markup=False)
+    console().print(str(quote) + (f"\n\n{why}" if explain else ""), markup=False)
 
 
 def needed(value: T | None, option: str) -> T:
@@ -373,19 +367,9 @@ def _asked(questions: list[str] | None, file: Path | None) -> list[str | Wish]:
     return [entry.wish for entry in read_workload(file)]
 
 
-def _curve(
-    question: str | Wish,
-    schema: Path,
-    options: Any,  # noqa: ANN401 - what price_curve takes
-) -> PriceCurve:
-    from hartley.agent.curve import price_curve
-
-    return price_curve(question, schema, **options)
-
-
 def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None) -> dict[str, str]:
     """Write a curve; a file holds one. Return the files by their kinds."""
-    from hartley.files import check_files, write_all_or_none, write_whole
+    from hartley.files import write_all_or_none, write_whole
     from hartley.reports import write_html
 
     if len(curves) > 1 and (html is not None or csv is not None):
@@ -403,196 +387,49 @@ def _written_curve(curves: list[PriceCurve], html: Path | None, csv: Path | None
     return written
 
 
-def _count_rows(table: Table) -> int:
-    from hartley.tables.view import run
-
-    rows: int = run(table, table.expression.count().to_pyarrow).as_py()
-    return rows
-
-
-def plan_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    questions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="A file of SQL statements, with wishes in comments: -- bits=2, -- error=0.5, "
-            "-- min_rows=100, -- weight=3.",
-        ),
-    ],
-    schema: SchemaFile,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="BITS",
-            help="The bits that the batch may cost; questions without a wish share them.",
-        ),
-    ] = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            "--ledger",
-            metavar="FILE|URL",
-            help="Take into account what your account asked before and has left.",
-        ),
-    ] = None,
-    rows: PublicRows = None,
-    error: Annotated[
-        str | None,
-        typer.Option(
-            "--error", metavar="NUMBER", help="The largest error for questions without a wish."
-        ),
-    ] = None,
-    bits: Annotated[
-        str | None,
-        typer.Option("--bits", metavar="BITS", help="The price of each question without a wish."),
-    ] = None,
-    min_rows: MinRows = None,
-    absolute: Annotated[
-        bool,
-        typer.Option(
-            "--absolute", help="Compare errors as numbers, not as shares of what the schema allows."
-        ),
-    ] = False,
-    analyst: Analyst = None,
-    vacuous: Vacuous = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Write the batch, ready for hartley ask --file."
-        ),
-    ] = None,
-    json: Format = None,
-) -> None:
-    """Plan a workload: its price as one batch and one by one, and how to share a budget.
-
-    [dim]Example: hartley plan questions.sql --schema people.toml --rows 5000 --budget 16
-    --out batch.sql[/dim]
-    """
-    from hartley.agent.planning import plan
-    from hartley.files import write_whole
-
-    check_files({"batch": out}, {"file of questions": [questions], "schema": [schema]})
-    with telling_refusals(json):
-        planned: Plan = plan(
-            questions,
-            schema,
-            budget=budget,
-            ledger=ledger,
-            rows=rows,
-            analyst=analyst,
-            error=error,
-            bits=bits,
-            min_rows=min_rows,
-            absolute=absolute,
-            vacuous=vacuous,
-        )
-        written = None if out is None else str(write_whole(out, planned.to_sql()))
-    if wants_json(json):
-        content: dict[str, Any] = planned.to_dict()
-        print_json(content | ({} if written is None else {"batch_file": written}))
-        return
-    say(str(planned))
-    if written is not None:
-        say(f"Batch: {written}")
-
-
 TOKEN_VARIABLE = "HARTLEY_TOKEN"  # noqa: S105 - the name of a variable
 
 
-def connected(
-    url: str,
-    token_file: Path | None,
-    dataset: str | None,
-    certificates: Path | None,
-    *,
-    insecure: bool,
-) -> RemoteAgent:
-    """Connect to the dataset that the options name."""
-    from hartley.client.remote_agent import connect
+class _ServiceOptions(NamedTuple):
+    """The options that name a dataset of a service."""
 
-    token = _token(token_file)
-    return connect(url, token=token, dataset=dataset, certificates=certificates, insecure=insecure)
+    url: str | None
+    token_file: Path | None
+    dataset: str | None
+    certificates: Path | None
+    insecure: bool
 
+    def connect(self, local: Mapping[str, object]) -> RemoteAgent:
+        """Connect to the dataset; raise an error for options that the service decides on."""
+        from hartley.client.remote_agent import connect
 
-def refuse_local(options: Mapping[str, object]) -> None:
-    """Raise an error for options that the service decides on."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise OptionError(
-            f"The service decides on {listed(given)}", hint="leave that out, or leave out --url"
+        given = [name for name, value in local.items() if value]
+        if given:
+            raise OptionError(
+                f"The service decides on {listed(given)}",
+                hint="leave that out, or leave out --url",
+            )
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        if self.token_file is not None:
+            token = read_text_file(self.token_file, what="token file")
+        elif not token.strip():  # never an option, since others can see a command line
+            raise OptionError(
+                "There is no token for the service",
+                hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
+            )
+        assert self.url is not None
+        return connect(
+            self.url,
+            token=token.strip(),
+            dataset=self.dataset,
+            certificates=self.certificates,
+            insecure=self.insecure,
         )
 
-
-def refuse_remote(options: Mapping[str, object]) -> None:
-    """Raise an error for options that only make sense with --url."""
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise OptionError(
-            f"There is no service for {listed(given)}", hint="give its address with --url"
-        )
-
-
-def _token(file: Path | None) -> str:
-    """Return the token; it is never an option, since others can see a command line."""
-    if file is not None:
-        return read_text_file(file, what="token file").strip()
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not token:
-        raise OptionError(
-            "There is no token for the service",
-            hint=f"name its file with --token-file, or set {TOKEN_VARIABLE}",
-        )
-    return token
-
-
-def ask_service(
-    remote: RemoteAgent,
-    asked: Sequence[object],
-    wishes: dict[str, Any],
-    json: bool | None,
-) -> None:
-    """Ask a service, and print the answers as ``hartley ask`` does."""
-    with remote, telling_refusals(json):
-        reply: Any = remote.ask(asked[0] if len(asked) == 1 else list(asked), **wishes)
-    if wants_json(json):
-        print_json(reply.to_dict())
-        return
-    out = console()
-    answers = [reply] if len(asked) == 1 else list(reply)
-    for answer in answers:
-        if len(answers) > 1:
-            out.print(answer.text, style="dim", markup=False, highlight=False)
-        out.print(answer.reading)
-    out.print(answers[0].caption, style="dim", highlight=False)
-
-
-def price_at_service(  # noqa: PLR0913 - what was asked, and what to show
-    remote: RemoteAgent,
-    asked: Sequence[object],
-    wishes: dict[str, Any],
-    json: bool | None,
-    *,
-    explain: bool,
-    curve: bool,
-) -> None:
-    """Show prices of a service, and print them as ``hartley price`` does."""
-    bounds = {name: wishes[name] for name in ("error", "bits", "min_rows")}
-    if curve:
-        with remote, telling_refusals(json):
-            curves = [remote.curve(each, **bounds) for each in asked]
-            explanations = [remote.explain(each, **bounds) for each in asked if explain]
-        print_curves(curves, explanations, json)
-        return
-    with remote, telling_refusals(json):
-        quote = remote.price(list(asked), **wishes)
-        explanation = remote.explain(list(asked), **bounds) if explain else None
-    if wants_json(json):
-        more = {} if explanation is None else {"explanation": explanation}
-        print_json(quote.to_dict() | more)
-        return
-    out = console()
-    out.print(str(quote), markup=False)
-    if explanation is not None:
-        out.print()
-        out.print(explanation, markup=False)
+    def refuse(self) -> None:
+        """Raise an error for options that only make sense with --url."""
+        given = [f"--{n.replace('_', '-')}" for n, value in self._asdict().items() if value]
+        if given:
+            raise OptionError(
+                f"There is no service for {listed(given)}", hint="give its address with --url"
+            )

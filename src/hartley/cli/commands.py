@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from hartley.cli.recording import WORDS, recorded
+from hartley.cli.recording import OPTIONS, WORDS, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -330,9 +330,13 @@ COMMANDS = {
         "Show what questions would cost, from the public schema alone; nothing is spent.",
     ),
     "plan": Command(
-        "hartley.cli.asking:plan_command",
+        "hartley.agent.planning:plan",
         ASK,
         "Plan a workload: its price as one batch and one by one, and how to share a budget.",
+        example="hartley plan questions.sql --schema people.toml --rows 5000 --budget 16 "
+        "--out batch.sql",
+        forms={"budget": "BITS", "bits": "BITS", "min_rows": "N", "analyst": "NAME"},
+        writes={"out": "batch_file"},
     ),
     "ask": Command(
         "hartley.cli.asking:ask_command",
@@ -377,6 +381,7 @@ COMMANDS = {
         writes={"html": "html", "certificate": "certificate"},
         savers={"certificate": "hartley.studies.check.certificate:save_certificate"},
         gate="tables",
+        progress={"read": "Reading outputs", "bound": "Bounding cells"},
     ),
     "verify": Command(
         "hartley.cli.research:verify_command",
@@ -424,6 +429,7 @@ class LazyGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer keeps these types to itself
         """Remember the words, which the evidence of a result repeats."""
         WORDS.set(tuple(args))
+        OPTIONS.set({})
         return list(super().parse_args(ctx, args))
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - likewise

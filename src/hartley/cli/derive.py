@@ -47,7 +47,13 @@ INPUTS = vars(import_module("hartley.inputs"))
 FAILED = 3
 """The exit code where a gate stops: not 2, which is a user's mistake, and not 1, a failure."""
 SHORT = {"out": "-o", "k": "-k"}
-LINES = {"html": "Report", "csv": "Points", "file": "Written", "out": "Released"}
+LINES = {
+    "html": "Report",
+    "csv": "Points",
+    "file": "Written",
+    "out": "Released",
+    "batch_file": "Batch",
+}
 """How the line begins that names a written file, if not with the name that JSON has for it."""
 WRITTEN = {
     "html": "report",
@@ -56,6 +62,7 @@ WRITTEN = {
     "out": "release",
     "junit": "JUnit report",
     "sarif": "SARIF report",
+    "batch_file": "batch",
 }
 """What refusals call a file to write, if not by the name that JSON has for it."""
 LISTS, WHOLE = ("doctor", "estimate"), ("details", "show_values", "estimate")
@@ -67,6 +74,7 @@ OUTPUTS = {
     "csv": "Also write the points of the curve as a CSV file.",
     "plot": "Also draw the curve: a .png, .svg or .pdf file.",
     "out": "The .parquet or .csv file to write.",
+    "batch_file": "Write the batch, ready for hartley ask --file.",
     "policy": "Write the policy to this file; default: only show it.",
     "certificate": "Also write the certificate, which hartley verify recomputes.",
     "junit": "Also write the result as JUnit XML.",
@@ -452,6 +460,9 @@ class _Derived:
         asked = self.name in LISTS or any(given.get(flag) for flag in WHOLE)
         room = None if asked else MOST_LINES - len(told)
         for each in results:
+            if not hasattr(each, "report"):
+                say(str(each))
+                continue
             promise = getattr(each, "certificate", None)
             print_report(_call(each.report, given), console(), room and room - 3 * bool(promise))
             if promise is not None:

@@ -9,16 +9,19 @@ import typer
 
 from hartley.cli.output import Format, console, print_json, say, wants_json
 from hartley.errors import InputError, OptionError
+from hartley.exact import bits_at_least, write_integer
+from hartley.text import exactly, number
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from rich.table import Table
 
     from hartley.agent.ledger import Ledger
     from hartley.trusted.ledger.ledger import State
     from hartley.trusted.ledger.rows import Head
     from hartley.trusted.ledger.state import Balance, Population
+
+SEEN = 0.01
+"""Bits that a reader misses if they are neither spent nor left."""
 
 ledger_app = typer.Typer(
     name="ledger",
@@ -124,7 +127,10 @@ def show_command(
         for name in names:
             _print_dataset(opened, name, analyst)
         if dataset is None and analyst is None:
-            _print_sum(*opened.added_budgets())
+            budgets, bits = opened.added_budgets()
+            if budgets > 1:  # what datasets without a shared budget may reveal together
+                text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits"
+                console().print(f"{text} in all", soft_wrap=True)
         if not names and not shared:
             console().print("The ledger is empty.")
 
@@ -179,8 +185,8 @@ def budget_command(  # noqa: PLR0913, PLR0917 - the options of a command
         balance = _balance_content(state.balance)
         print_json({"name": name, "balance": balance, "period": _period_content(state)})
         return
-    budget = _exact(state.budget)
-    say(f"Dataset {name}: {_cost(state.balance)} of {budget} bits are spent over all time.")
+    budget = exactly(state.budget)
+    say(f"Dataset {name}: {_bits(state.balance.spent)} of {budget} bits are spent over all time.")
     words = period_words(state.period)
     say(f"{words[0].upper()}{words[1:]}." if state.period is None else f"Of that, {words}.")
 
@@ -242,8 +248,7 @@ def population_command(
         return
     say(f"Population {name}: {entry.told['promise']}.")
     if population.datasets:
-        spent, remaining = _cost(population.balance), _remaining(population.balance)
-        say(f"{spent} of {_exact(population.balance.bits)} bits are spent, {remaining} are left.")
+        say(f"{_spent(population.balance)}.")
 
 
 def _refuse_exchanged(name: str, ledger: str) -> None:
@@ -346,8 +351,6 @@ def _head_content(head: Head | None) -> dict[str, Any] | None:
 
 
 def _balance_content(balance: Balance) -> dict[str, Any]:
-    from hartley.exact import write_integer
-
     return {
         "bits": str(balance.bits),
         "spent_cells": write_integer(balance.spent),
@@ -366,8 +369,6 @@ def _population_content(population: Population) -> dict[str, Any]:
 
 def _content(ledger: Ledger, dataset: str, analyst: str | None) -> dict[str, Any]:
     """Return one dataset as plain values; an analyst sees only their own balance."""
-    from hartley.exact import bits_at_least, write_integer
-
     charges = [
         {
             "row": charge.sequence,
@@ -410,10 +411,7 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
         _print_state(ledger.state(dataset))
     else:
         own = ledger.balance(dataset, analyst)
-        out.print(
-            f"[bold]{escape(dataset)}[/bold]: {escape(analyst)} has spent {_cost(own)} of "
-            f"{_exact(own.bits)} bits, {_remaining(own)} are left"
-        )
+        out.print(f"[bold]{escape(dataset)}[/bold], {escape(analyst)}: {_spent(own)}")
     table = _table("row", "time", "analyst", "bits", "questions", "answered", "asked")
     for charge in ledger.history(dataset, analyst):
         answered = sum(answer is not None for answer in charge.answers)
@@ -430,21 +428,13 @@ def _print_dataset(ledger: Ledger, dataset: str, analyst: str | None) -> None:
     out.print()
 
 
-def _print_sum(budgets: int, bits: Fraction) -> None:
-    """Print what datasets without a shared budget may reveal together."""
-    if budgets > 1:
-        text = f"{budgets} budgets: about the same people they multiply, up to {bits} bits in all"
-        console().print(text, soft_wrap=True)
-
-
 def _print_population(population: Population) -> None:
     from rich.markup import escape
 
-    balance = population.balance
     names = escape(", ".join(population.datasets)) or "no dataset yet"
     console().print(
-        f"population [bold]{escape(population.name)}[/bold]: {_cost(balance)} of "
-        f"{_exact(balance.bits)} bits spent, {_remaining(balance)} left; {names}"
+        f"population [bold]{escape(population.name)}[/bold]: {_spent(population.balance)}; {names}",
+        soft_wrap=True,
     )
 
 
@@ -453,11 +443,10 @@ def _print_state(state: State) -> None:
 
     out = console()
     rows = "private number of rows" if state.rows is None else f"{state.rows:,} rows"
-    tightest = f" of {escape(state.balance.tightest)}" if state.balance.tightest else ""
     out.print(
-        f"[bold]{escape(state.dataset)}[/bold]: {_cost(state.balance)} of "
-        f"{_exact(state.budget)} bits spent, {_remaining(state.balance)}{tightest} left; {rows}, "
-        f"version {state.version}"
+        f"[bold]{escape(state.dataset)}[/bold]: {escape(_spent(state.balance))}; {rows}, "
+        f"version {state.version}",
+        soft_wrap=True,
     )
     if state.period is not None:
         from hartley.trusted.ledger.state import period_words
@@ -467,9 +456,12 @@ def _print_state(state: State) -> None:
         return
     table = _table("allowance", "bits", "spent", "left")
     for name, balance in state.allowances.items():
-        table.add_row(escape(name), str(balance.bits), _cost(balance), _remaining(balance))
+        table.add_row(escape(name), str(balance.bits), _bits(balance.spent), _remaining(balance))
     table.add_row(
-        "[dim]the others[/dim]", str(state.free.bits), _cost(state.free), _remaining(state.free)
+        "[dim]the others[/dim]",
+        str(state.free.bits),
+        _bits(state.free.spent),
+        _remaining(state.free),
     )
     out.print(table)
 
@@ -487,24 +479,18 @@ def _table(*columns: str) -> Table:
 
 
 def _bits(cells: int, over: int = 1) -> str:
-    from hartley.exact import bits_at_least
-    from hartley.text import number
-
     return number(bits_at_least(cells, over), round="up", places=3)
 
 
-def _cost(balance: Balance) -> str:
-    return _bits(balance.spent)
+def _spent(balance: Balance) -> str:
+    """Say what is spent and what is left: less than the rest, where no charge makes it up."""
+    tightest = f" of {balance.tightest}" if balance.tightest else ""
+    words = f"{_bits(balance.spent)} of {exactly(balance.bits)} bits spent, {_remaining(balance)}"
+    if tightest or balance.spent_bits + balance.remaining > balance.bits - SEEN:
+        return f"{words}{tightest} left"
+    largest = "the largest price that fits: answers are counted whole"
+    return f"{words} left ({largest if balance.left > 1 else 'the cheapest question costs 1 bit'})"
 
 
 def _remaining(balance: Balance) -> str:
-    from hartley.text import number
-
     return number(balance.remaining, round="down", places=3)
-
-
-def _exact(bits: Fraction) -> str:
-    """Write a budget as a decimal, where it is one."""
-    from hartley.text import exactly
-
-    return exactly(bits)

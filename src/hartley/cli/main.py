@@ -8,21 +8,25 @@ import signal
 import sys
 import threading
 import traceback
-from importlib.metadata import version as installed_version
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from hartley.cli.commands import LazyGroup
-from hartley.cli.output import is_terminal
+from hartley.cli.output import is_terminal, piped_json, print_json
+from hartley.cli.recording import OPTIONS, WORDS
 from hartley.errors import HartleyError, InputError, Refused, without_password
 from hartley.files import remove_private_folders
+from hartley.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as in a shell: 128 plus the number of the signal."""
 PATIENCE = 10.0
 """Seconds to close files and connections after a signal; then the process ends anyway."""
-STOPPED = "Interrupted; hint: nothing was left half-written"
+STOPPED = HartleyError("Interrupted", hint="nothing was left half-written")
 
 app = typer.Typer(
     name="hartley",
@@ -38,7 +42,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"hartley {installed_version('hartley')}")
+        typer.echo(f"hartley {__version__}")
         raise typer.Exit
 
 
@@ -91,16 +95,15 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     with _Signals() as signals:
         try:
-            code, message = _run()
+            code, failure = _run()
         except BaseException:
             if signals.caught is None:
                 raise
-            code, message = INTERRUPTED, STOPPED
-        if signals.caught is not None:
-            message = STOPPED  # an error after a signal is caused by it
-        if message is not None:
-            plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
-            typer.secho(f"Error: {message}", err=True, fg=None if plain else typer.colors.RED)
+            code = INTERRUPTED
+        if code == INTERRUPTED or signals.caught is not None:
+            failure = STOPPED  # an error after a signal is caused by it
+        if failure is not None:
+            _tell(failure)
         if signals.caught is not None:
             signals.end()
     sys.exit(code)
@@ -110,31 +113,55 @@ def _without_passwords(_kind: object, error: BaseException, _place: object) -> N
     sys.stderr.write("".join(map(without_password, traceback.format_exception(error))))
 
 
-def _explained(error: Exception) -> tuple[int, str]:
-    """Return the exit code and the message of an error that nobody expected."""
+def _explained(error: Exception) -> HartleyError:
+    """Return the sentence for an error that nobody expected."""
     if isinstance(error, MemoryError):
-        return 1, "There is not enough memory; hint: raise its limit, or name fewer columns"
+        return HartleyError(
+            "There is not enough memory", hint="raise its limit, or name fewer columns"
+        )
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         problem = f"The name {error.filename} is longer than the system allows"
-        return 2, str(InputError(problem, hint="give a shorter one"))
-    return 1, (
-        "Something went wrong inside Hartley; "
-        "hint: run again with HARTLEY_DEBUG=1 to see where, and report it"
+        return InputError(problem, hint="give a shorter one")
+    return HartleyError(
+        "Something went wrong inside Hartley",
+        hint="run again with HARTLEY_DEBUG=1 to see where, and report it",
     )
 
 
-def _run() -> tuple[int, str | None]:
-    """Run a command; return its exit code and, if it failed, the message to show."""
+def _tell(failure: HartleyError) -> None:
+    """Print why a command failed, also as JSON where that is wanted."""
+    from hartley.cli.refusals import in_shell, pointed_at, to_dict
+
+    failure.hint = in_shell(failure.hint, OPTIONS.get({}))
+    plain = os.environ.get("NO_COLOR") or not is_terminal(sys.stderr)
+    typer.secho(f"Error: {pointed_at(failure)}", err=True, fg=None if plain else typer.colors.RED)
+    _tell_json(to_dict(failure))
+
+
+def _tell_json(content: Mapping[str, Any]) -> None:
+    """Print plain values if the words of the command line ask for JSON, or all pipes get it."""
+    given = [word == "--json" for word in WORDS.get() if word in {"--json", "--text"}]
+    if given[-1] if given else piped_json():
+        try:
+            print_json(content)
+        except BrokenPipeError:  # nobody reads it
+            _print_nothing()
+
+
+def _print_nothing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _run() -> tuple[int, HartleyError | None]:
+    """Run a command; return its exit code and, if it failed, why."""
     try:
         code = app(prog_name="hartley", standalone_mode=False)
     except HartleyError as error:
-        from hartley.cli.refusals import pointed_at
-
-        return 2 if isinstance(error, (InputError, Refused)) else 1, pointed_at(error)
+        return 2 if isinstance(error, (InputError, Refused)) else 1, error
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED, STOPPED
+        return INTERRUPTED, None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_nothing()
         return 1, None
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # an unknown option
@@ -146,13 +173,13 @@ def _run() -> tuple[int, str | None]:
             sentence = columns_sentence(error)
             if sentence:
                 typer.echo(sentence, err=True)
+            reason = getattr(error, "message", str(error))
+            hint = sentence or "add --help to see what there is"
+            _tell_json({"error": {"reason": reason, "hint": hint}})
             return int(error.exit_code), None
         if os.environ.get("HARTLEY_DEBUG"):
             sys.excepthook = _without_passwords
             raise
-        return _explained(error)
-    code = code if isinstance(code, int) else 0
-    return (
-        code,
-        STOPPED if code == INTERRUPTED else None,
-    )  # typer raises this when it is interrupted
+        failure = _explained(error)
+        return 2 if isinstance(failure, InputError) else 1, failure
+    return code if isinstance(code, int) else 0, None

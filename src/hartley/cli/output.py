@@ -39,12 +39,15 @@ Details = Annotated[
 
 def wants_json(choice: bool | None) -> bool:
     """Decide between JSON and text: text unless JSON is asked for, here or for every pipe."""
-    if choice is not None or is_terminal(sys.stdout):
-        return bool(choice)
-    asked = os.environ.get("HARTLEY_OUTPUT") == "json"
-    if not asked:
+    told = choice is not None or os.environ.get("HARTLEY_OUTPUT") or is_terminal(sys.stdout)
+    if not told:
         typer.echo("Text, since 0.2; for JSON: --json or HARTLEY_OUTPUT=json", err=True)
-    return asked
+    return piped_json() if choice is None else choice
+
+
+def piped_json() -> bool:
+    """Tell whether everything that is not a terminal gets JSON."""
+    return os.environ.get("HARTLEY_OUTPUT") == "json" and not is_terminal(sys.stdout)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -75,14 +78,7 @@ def print_curves(
     json: bool | None,
     written: Mapping[str, str] | None = None,
 ) -> None:
-    """Print the curves of questions, where asked for with their explanations, and what was written.
-
-    Args:
-        curves: the curves of an agent or of a service.
-        explanations: one per curve, or none.
-        json: whether to print JSON; None for the default.
-        written: the files that were written, by the kind of each.
-    """
+    """Print the curves of questions, an explanation for each or none, and what was written."""
     if wants_json(json):
         whys = [{"explanation": why} for why in explanations] or [{}] * len(curves)
         content = [curve.to_dict() | why for curve, why in zip(curves, whys, strict=True)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.models import OptionInfo
 
 from hartley.errors import OptionError
 from hartley.files import STANDARD_INPUT
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 """The words of the command line, which the evidence repeats."""
+OPTIONS: ContextVar[Mapping[str, str]] = ContextVar("options")
+"""The options of the command that runs, by its parameters."""
 OUTPUTS = (
     "out", "html", "csv", "junit", "sarif", "policy_out", "certificate", "draft", "risks", "plot",
     "script",
@@ -35,6 +38,7 @@ ELSEWHERE = {"reproduce", "account", "schema"}
 """Commands whose output is a folder, or that never replace a file."""
 FILES = re.compile("FILE|TABLE|SPEC|POLICY|OUTPUT|READINGS|SCHEMA|CERTIFICATE|LEDGER|QUESTIONS")
 """Words for files in the help of options and arguments."""
+LONG = re.compile("--")
 PANEL = "Evidence"
 
 Script = Annotated[
@@ -63,11 +67,13 @@ def recorded(command: Callable[..., None], name: str) -> Callable[..., None]:
     writes = {*_outputs(name)} & signature.parameters.keys() and name not in ELSEWHERE
     added = _ADDED if writes else {}
     named = _naming_files(signature)
+    shell_names = _options(signature)
 
     @functools.wraps(command)
     def run(**options: Any) -> None:  # noqa: ANN401 - the options of the command
         from hartley.reports.evidence import Recording, plain_options, recording
 
+        OPTIONS.set(shell_names)
         extra = {key: options.pop(key, default) for key, (_, default) in added.items()}
         given = plain_options(options | extra)
         read = _read_files(name, given, named)
@@ -154,6 +160,17 @@ def _naming_files(signature: inspect.Signature) -> set[str]:
         for name, parameter in signature.parameters.items()
         for about in getattr(parameter.annotation, "__metadata__", ())
         if FILES.search(getattr(about, "metavar", None) or "")
+    }
+
+
+def _options(signature: inspect.Signature) -> dict[str, str]:
+    """Return the first name of each option; an argument has none."""
+    return {
+        name: next(filter(LONG.match, map(str, words)), f"--{name.replace('_', '-')}")
+        for name, parameter in signature.parameters.items()
+        for about in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(about, OptionInfo)
+        for words in [(about.default, *(about.param_decls or ()))]  # Typer moves the first later
     }
 
 

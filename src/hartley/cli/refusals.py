@@ -1,19 +1,53 @@
-"""Output of refused questions: the reason, and the place in the question."""
+"""What a failure says: in words of the shell, with the place in a question, and as JSON."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
-from hartley.cli.output import print_json, wants_json
+from hartley.cli.commands import COMMANDS
 from hartley.errors import HartleyError, Refused, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
+
+CALL = r"(?:[\w.]+\((?:[^()]|\([^()]*\))*\)|\w+=[^\s,;:()]*)"
+TOLD = re.compile(rf"{CALL}(?:(?:, | and ){CALL})* \(((?:--|hartley )[^()]+)\)")
+"""Words of Python, and in parentheses what they are in a shell."""
+GIVEN = re.compile(r"(?<!-- )\b(\w+)=([^\s,;:()]*)")
+NAMED = re.compile(r"\bhartley\.([a-z]+)\b(?![.(])")
 
 WIDTH = 100
 """Longer lines are cut around the place."""
 ELLIPSIS = "..."
+
+
+def in_shell(hint: str, options: Mapping[str, str]) -> str:
+    """Return a hint without words of Python: as an option where it names a parameter.
+
+    Example:
+        >>> in_shell("give rows= (--rows), or k=5", {"k": "-k"})
+        'give --rows, or -k 5'
+    """
+
+    def given(found: re.Match[str]) -> str:
+        name, value = found[1], "" if found[2] == "True" else found[2].strip("'")
+        return f"{options[name]} {value}".rstrip() if name in options else found[0]
+
+    def named(found: re.Match[str]) -> str:
+        return f"hartley {found[1]}" if found[1] in COMMANDS else found[0]
+
+    return NAMED.sub(named, GIVEN.sub(given, TOLD.sub(r"\1", hint)))
+
+
+def to_dict(error: HartleyError) -> dict[str, Any]:
+    """Return a failure as plain values: a refused question under another name than the rest."""
+    content: dict[str, Any] = {"reason": error.problem, "hint": error.hint}
+    if not isinstance(error, Refused):
+        return {"error": content}
+    content |= {"question": error.text, "place": error.place and list(error.place)}
+    content |= {"requested_bits": error.requested, "remaining_bits": error.remaining}
+    return {"refused": content}
 
 
 def pointed_at(error: HartleyError) -> str:
@@ -26,9 +60,10 @@ def pointed_at(error: HartleyError) -> str:
           FROM a, b
                 ^^^
     """
+    said = f"{error.problem}; hint: {error.hint}"
     if not isinstance(error, Refused) or error.text is None or error.place is None:
-        return str(error)
-    return f"{error}\n{marked(error.text, *error.place)}"
+        return said
+    return f"{said}\n{marked(error.text, *error.place)}"
 
 
 def marked(text: str, start: int, end: int) -> str:
@@ -59,22 +94,3 @@ def marked(text: str, start: int, end: int) -> str:
         shown = shown[:room] + ELLIPSIS
     carets = "^" * max(cell_len(culprit[:room]), 1)
     return f"  {before}{shown}\n  {' ' * cell_len(before)}{carets}"
-
-
-@contextmanager
-def telling_refusals(json: bool | None) -> Iterator[None]:
-    """Print a refusal as JSON if JSON is asked for; the message goes to stderr in any case."""
-    try:
-        yield
-    except Refused as refused:
-        if wants_json(json):
-            content = {
-                "reason": refused.problem,
-                "hint": refused.hint,
-                "question": refused.text,
-                "place": None if refused.place is None else list(refused.place),
-                "requested_bits": refused.requested,
-                "remaining_bits": refused.remaining,
-            }
-            print_json({"refused": content})
-        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from hartley.errors import OptionError, printable
 from hartley.exact import log_ratio
 from hartley.files import STANDARD_INPUT, refuse_existing, write_whole
 from hartley.tables.reading import AS_WRITTEN, ReadingOptions
-from hartley.text import command_line
+from hartley.text import command_line, conjugate, count_of
 
 if TYPE_CHECKING:
     from hartley.engines.table import Table
@@ -113,20 +114,25 @@ def check_command(
     from hartley.schema.schema import Schema
 
     described = Schema.read(schema)
-    rows = None
+    rows, moved = None, {}
     if table is not None:
         opened = open_tables([table], reading)
         listed = {name: column.values or () for name, column in described.columns.items()}
         warn_near_misses(opened, listed, "is not what the schema lists")
-        rows = described.check_rows(opened)
+        rows, moved = described.check_rows(opened), _moved(described, opened)
     if wants_json(json):
-        content = {"sound": True, "table_fits": None if rows is None else True}
+        content = {"sound": True, "table_fits": None if rows is None else True, "moved": moved}
         print_json({"schema": str(schema), **content, **_summary(described)})
         return
     words = f"{schema.name} is sound: {len(described.columns)} columns"
     say(f"{words}, {described.record_bits:.1f} bits per record")
     if rows is not None:
         say(f"The table fits it: {rows:,} rows")
+    for name, values in moved.items():
+        say(
+            f"{name}: {count_of(values, 'number')} {conjugate(values, 'is')} not in "
+            f"{described.columns[name].grid}; answers are certain for the nearest there instead"
+        )
     if described.draft:
         say("It is a draft: correct it, then remove the line draft = true")
 
@@ -209,6 +215,19 @@ def _warn_repeated(table: Table) -> None:
                 "unit (hartley roles TABLE), or write unit and rows_per_unit",
                 err=True,
             )
+
+
+def _moved(schema: Schema, table: Table) -> dict[str, int]:
+    """Count the numbers of each column that answers take as the nearest of the schema."""
+    from hartley.tables.column_map import apply_map
+
+    numeric = [column for column in schema.columns.values() if column.numeric and not column.date]
+    if not numeric:
+        return {}
+    rules = [replace(each.coding.cells(), listed=True) for each in numeric]
+    counts = apply_map(table, rules).counts
+    moved = {each.column: each.below + each.above + each.between for each in counts.columns}
+    return {name: values for name, values in moved.items() if values}
 
 
 def _summary(schema: Schema) -> dict[str, Any]:

@@ -140,7 +140,7 @@ class ServiceConnection:
             raise OptionError(
                 f"The token would be sent to '{parts.hostname}' without encryption",
                 hint="use https://, or allow it in a network that you trust: "
-                "insecure=True, --insecure",
+                "insecure=True (--insecure)",
             )
         if not isinstance(token, str) or not ONE_WORD.fullmatch(token):
             raise OptionError(
@@ -206,13 +206,17 @@ class ServiceConnection:
             except ssl.SSLCertVerificationError:
                 raise EngineError(
                     f"The certificate of '{self.host}' is not trusted",
-                    hint="name a file with that of its authority: certificates= or --certificates",
+                    hint="name a file with that of its authority: certificates= (--certificates)",
                 ) from None
             except (OSError, http.client.HTTPException, ValueError) as error:
                 # Whether the request arrived is not known; it is sent again with the same key. Who
                 # waited for a reply until the end does not wait for another.
                 if not attempts_left or isinstance(error, TimeoutError):
-                    raise self._silent(error) from None
+                    raise EngineError(
+                        f"The service at '{self.host}' does not answer",
+                        hint="check the address and ask again; what was charged is not charged "
+                        "again",
+                    ) from None
             else:
                 if status == 200:
                     return self._result(content, reply_headers.get_content_type(), read)
@@ -322,12 +326,6 @@ class ServiceConnection:
         if code == "token":  # the hint of the service is for those who write requests by hand
             hint = "ask the owner of the service for a token"
         return (KINDS.get(code) or KINDS.get(status) or EngineError)(message, hint=hint)
-
-    def _silent(self, error: Exception) -> EngineError:
-        return EngineError(
-            f"The service at '{self.host}' does not answer ({type(error).__name__})",
-            hint="check the address and ask again; what was charged is not charged again",
-        )
 
 
 def _trusted(certificates: str | os.PathLike[str] | None) -> ssl.SSLContext:

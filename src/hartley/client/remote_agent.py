@@ -485,7 +485,7 @@ def _chosen(dataset: str | None, names: Sequence[str]) -> str:
     )
     hint = "ask an owner to grant one"
     if names:
-        hint = f"choose {listed(names, joint='or')} with dataset= or --dataset"
+        hint = f"choose {listed(names, joint='or')} with dataset= (--dataset)"
     raise InputError(problem, hint=hint)
 
 

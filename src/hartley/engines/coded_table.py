@@ -235,7 +235,7 @@ class CodedTable:
             if self.dialect.passes_on_ctrl_c(error):
                 raise KeyboardInterrupt from None
             raise (Stopped if self.dialect.was_stopped(error) else EngineError)(
-                f"The engine {self.engine} could not read the coded copy ({type(error).__name__})",
+                f"The engine {self.engine} could not read the coded copy",
                 hint="check that the engine answers and ask again; what was charged stays paid",
             ) from None
         finally:
@@ -377,10 +377,9 @@ def open_coded(
         store, content = keeper(place, near).open_copy(place, near)
     except (InputError, EngineError):
         raise
-    except Exception as error:  # noqa: BLE001 - every failure of an engine, in one sentence
+    except Exception:  # noqa: BLE001 - every failure of an engine, in one sentence
         raise InputError(
-            f"There is no coded copy {Path(place).name} that can be opened "
-            f"({type(error).__name__})",
+            f"There is no coded copy {Path(place).name} that can be opened",
             hint="check the name, or make the copy first",
         ) from None
     wrong = "was changed after it was made", "make a new copy in another place"

@@ -235,8 +235,8 @@ def wrong_encoding(paths: Sequence[str]) -> TableError | None:
 def _not_utf8(path: str, why: str) -> TableError:
     return TableError(
         f"The file {Path(path).name} {why}",
-        hint="name its encoding, for example with --encoding cp1252 or utf-16, or "
-        "open_table(..., reading=ReadingOptions(encoding='cp1252'))",
+        hint="name its encoding, for example with "
+        "open_table(..., reading=ReadingOptions(encoding='cp1252')) (--encoding cp1252)",
     )
 
 

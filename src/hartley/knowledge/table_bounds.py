@@ -26,7 +26,7 @@ from hartley.knowledge.table_system import (
 from hartley.tables.described import contributions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -224,19 +224,28 @@ class Inference:
 
     # --- programmes ---------------------------------------------------------------------------
 
-    def widen(self, cells: Iterable[int], *, exact: bool = False) -> None:  # noqa: C901 - the ways to an end, in order
+    def widen(  # noqa: C901 - the ways to an end, in order
+        self,
+        cells: Iterable[int],
+        *,
+        exact: bool = False,
+        tell: Callable[[float], None] = lambda _share: None,
+    ) -> None:
         """Find both ends of some cells; ``exact`` searches whole tables for what is left open."""
         wanted: dict[int, list[int]] = {}
         for cell in cells:
             if self.component_of[cell] >= 0:
                 wanted.setdefault(int(self.component_of[cell]), []).append(cell)
+        done, most = 0, sum(map(len, wanted.values()))
         for name, mine in wanted.items():
             component = self.components[name]
+            done += len(mine)
             if component.programme is None:
                 self._begin(component)
                 continue
             self._widen_together(component, np.array(mine))
-            for cell in mine:
+            for left, cell in enumerate(mine, -len(mine)):
+                tell((done + left) / most)
                 for side in (LOW, HIGH):
                     if not self._reached(cell, side) and component.solves < MOST_SOLVES:
                         self._solve(component, cell, side)
@@ -245,6 +254,7 @@ class Inference:
                     for side in (LOW, HIGH):
                         if not self._reached(cell, side) and (exact or not component.tables):
                             self._search(component, cell, side)
+        tell(1.0)
         self._follow()
 
     def reach(self, cell: int, least: int) -> bool:

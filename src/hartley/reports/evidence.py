@@ -13,12 +13,12 @@ import shlex
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hartley.errors import InputError, printable, without_password
 from hartley.files import STANDARD_INPUT, file_digest
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ class Recording:
         """Return what is known now: the outputs are those that are complete."""
         return Evidence(
             self.time,
-            version("hartley"),
+            __version__,
             tuple(map(without_password, self.words)),
             self.options,
             digests(self.reads),
@@ -160,7 +160,7 @@ def recorded_evidence() -> Evidence | None:
 
 def page_evidence(path: str | os.PathLike[str]) -> Evidence:
     """Return the evidence for a page, which cannot hold the fingerprint of itself."""
-    made = recorded_evidence() or Evidence(timestamp(), version("hartley"))
+    made = recorded_evidence() or Evidence(timestamp(), __version__)
     page = os.path.realpath(path)
     others = (one for one in made.outputs if os.path.realpath(one.file) != page)
     return replace(made, outputs=tuple(others))

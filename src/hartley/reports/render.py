@@ -6,7 +6,6 @@ import html
 import io
 import textwrap
 from dataclasses import replace
-from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from hartley.report import Cell, Report
 from hartley.reports.draw import STYLE, chart_size, page_picture, plot_chart
 from hartley.reports.evidence import page_evidence
 from hartley.text import html_table, in_notebook, join_first
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     import os
@@ -406,7 +406,7 @@ def render_page(template: str, evidence: Evidence | None = None, **content: Any)
     }
     text: str = environment.get_template(template).render(
         style=asset("tables.css") + asset("page.css"),
-        version=version("hartley"),
+        version=__version__,
         evidence=evidence,
         **content,
     )

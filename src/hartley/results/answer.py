@@ -422,11 +422,12 @@ class Answer(codec.Result):
 
     @property
     def caption(self) -> str:
-        """The charge and the bits left, in one line."""
+        """For which numbers the intervals are certain, the charge and the bits left."""
         why = "nothing more is due" if self.certificate.value else "it tells nothing"
         cost = f"charged {bits_up(self.bits)}" if self.bits else f"free: {why}"
         opened = f", of which {bits_up(self.open_bits)} for open columns" if self.open_bits else ""
-        return f"{cost}; spent {bits_up(self.spent)}{opened}, {bits_down(self.remaining)} left"
+        spent = f"{cost}; spent {bits_up(self.spent)}{opened}, {bits_down(self.remaining)} left"
+        return "\n".join(filter(None, (codec.certain_for(self.certificate), spent)))
 
     def __rich__(self) -> Group:
         from rich.console import Group

@@ -23,6 +23,7 @@ from hartley.files import (
     require,
 )
 from hartley.guarantees.promise import Certificate
+from hartley.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -109,6 +110,14 @@ def _read_promise(content: object) -> Certificate:
     require(certificate.sound)
     require(cells >= LONG or f" {cells:,} value" in certificate.claim)  # else in words
     return certificate
+
+
+def certain_for(certificate: Certificate) -> str:
+    """Say for which numbers answers are certain: those of the schema; empty if none was asked."""
+    grids = certificate.parameters.get("certain_for")  # not in replies of earlier versions
+    if not grids or not isinstance(grids, list):
+        return ""
+    return f"Certain for {listed(grids)}: other numbers count as the nearest."
 
 
 TEXT, TRUTH, WHOLE, BITS = Codec(as_text), Codec(as_truth), Codec(as_whole), Codec(as_bits)

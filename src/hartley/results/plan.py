@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from hartley.errors import Refused
 from hartley.exact import bits_at_least, bits_at_most, floor_power, write_integer
-from hartley.files import as_error, as_text, as_truth, as_whole, each, one_line, or_none, require
+from hartley.files import (
+    as_error,
+    as_text,
+    as_truth,
+    as_whole,
+    each,
+    one_line,
+    or_none,
+    require,
+    write_whole,
+)
 from hartley.report import Chart, Grid, Heading, Panel, Readable, Report, Section, Series
 from hartley.results import codec
 from hartley.results.codec import ratio_bits
 from hartley.results.quote import (
     ERRORS,
     ERRORS_IF,
-    USUAL_ROWS,
     UsefulPrice,
     Wish,
     are_errors_of,
@@ -27,6 +36,7 @@ from hartley.text import bits_down, bits_text, bits_up, count_of, decimal_text, 
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from hartley.results.quote import Errors, ErrorsAtRows
 
@@ -125,6 +135,7 @@ class PlannedQuestion(codec.Result):
         "cells": codec.Field("cells", codec.CELLS),
         "worst_errors": codec.Field("errors", ERRORS),
         "errors_if_all_rows_count": codec.Field("full_errors", ERRORS),
+        "useful": codec.Field("useful", UsefulPrice.codec()),
         "weighted_error": codec.Field("score", codec.NUMBER),
     }
     entry: WorkloadEntry
@@ -137,6 +148,8 @@ class PlannedQuestion(codec.Result):
     """The label of each number with its worst-case error, which holds for any data."""
     full_errors: Errors
     """The same if every row counts that may count; smaller where their number is private."""
+    useful: UsefulPrice
+    """The same for as many rows as a group has on average, or for 100 where that is private."""
     score: Fraction
     """Its largest error times its weight: as a share of the range, or in plain numbers."""
 
@@ -154,8 +167,9 @@ class PlannedQuestion(codec.Result):
         return super()._read(content, entry=WorkloadEntry(wish, as_error(content["weight"])))
 
     def _check(self) -> None:
-        """Require both errors of the same numbers."""
-        require(dict(self.errors).keys() == dict(self.full_errors).keys())
+        """Require all errors of the same numbers."""
+        some = self.errors, self.full_errors, self.useful.errors
+        require(len({tuple(dict(errors)) for errors in some}) == 1)
 
 
 @dataclass(frozen=True)
@@ -291,6 +305,10 @@ class Plan(codec.Result):
         entries = [self.questions[place].entry for place in self.best.places]
         return head + "".join(entry.to_sql() for entry in entries)
 
+    def write(self, path: Path) -> None:
+        """Write the batch to a file."""
+        write_whole(path, self.to_sql())
+
     def _check(self) -> None:
         """Require that both orders are of all questions."""
         places = list(range(len(self.questions)))
@@ -372,11 +390,11 @@ class Plan(codec.Result):
 
 
 def _error_words(priced: PlannedQuestion | PricePoint) -> str:
-    """Write the errors; where they depend on the number of rows, those if all rows count."""
+    """Write the errors; where they depend on the number of rows, those for a usual one."""
     words = []
-    for (label, error), (_, full) in zip(priced.errors, priced.full_errors, strict=True):
-        shown = f"±{number(full, round='up')}" if full else "exact"
-        shown += "" if full == error else " if all rows count"
+    for (label, error), (_, usual) in zip(priced.errors, priced.useful.errors, strict=True):
+        shown = f"±{number(usual, round='up')}" if usual else "exact"
+        shown += "" if usual == error else priced.useful.where
         if isinstance(priced, PricePoint) and label in priced.vacuous:
             shown = "no more than the schema"
         words.append(f"{label} {shown}")
@@ -401,6 +419,7 @@ class PricePoint(codec.Result):
         "worst_errors": codec.Field("errors", ERRORS),
         "errors_if_rows_count": codec.Field("errors_if", ERRORS_IF),
         "errors_if_all_rows_count": codec.Field("full_errors", ERRORS),
+        "useful": codec.Field("useful", UsefulPrice.codec()),
         "vacuous": codec.Field("vacuous", codec.many(codec.TEXT)),
         "paid": codec.Field("paid", codec.TRUTH),
     }
@@ -412,6 +431,8 @@ class PricePoint(codec.Result):
     """The label of each number with its worst-case error, which holds for any data."""
     full_errors: Errors
     """The same if every row counts that may count; smaller where their number is private."""
+    useful: UsefulPrice
+    """The same for as many rows as a group has on average, or for 100 where that is private."""
     vacuous: tuple[str, ...] = ()
     """The labels of numbers that would say no more than the schema."""
     due: Fraction | None = None
@@ -434,14 +455,6 @@ class PricePoint(codec.Result):
     def least(self) -> int:
         """The fewest cells of a wish that certainly gives this answer, or a better one."""
         return 1 if self.free else min(self.cells, self.limit)
-
-    @property
-    def useful(self) -> UsefulPrice:
-        """The price with the errors that it buys, for the usual numbers of rows."""
-        if not self.errors_if:
-            return UsefulPrice(self.cells, self.errors)
-        first, *others = sorted(self.errors_if, key=lambda some: some.rows != USUAL_ROWS)
-        return UsefulPrice(self.cells, first.errors, first.rows, errors_if=tuple(others))
 
     @property
     def bits_alone(self) -> float:
@@ -475,8 +488,8 @@ class PricePoint(codec.Result):
     def _check(self) -> None:
         """Require all errors of the same numbers, and no more to be due than the price alone."""
         labels = {*dict(self.errors)}
-        require(labels == {*dict(self.full_errors)} >= {*self.vacuous})
-        require(are_errors_of(self.errors_if, self.errors))
+        require(labels == {*dict(self.full_errors)} == {*dict(self.useful.errors)})
+        require(labels >= {*self.vacuous} and are_errors_of(self.errors_if, self.errors))
         require(self.bits <= self.bits_alone + codec.SLACK)
 
 
@@ -602,11 +615,12 @@ class PriceCurve(codec.Result, Readable):
         panels = []
         for place, (label, _) in enumerate(self.points[-1].errors[:MOST_PANELS]):
             certain = tuple(float(point.errors[place][1]) for point in self.points)
-            full = tuple(float(point.full_errors[place][1]) for point in self.points)
+            usual = tuple(float(point.useful.errors[place][1]) for point in self.points)
             series = [Series("for any data", bits, certain, kind="steps")]
-            if full != certain:
-                series.append(Series(f"if all {self.rows:,} rows count", bits, full, kind="steps"))
-            positive = all(error > 0 for error in (*certain, *full))
+            if usual != certain:
+                where = next(point.useful.where for point in self.points if point.useful.rows)
+                series.append(Series(where.strip(), bits, usual, kind="steps"))
+            positive = all(error > 0 for error in (*certain, *usual))
             axis = f"error of {label}"
             panels.append(Panel("price (bits)", axis, tuple(series), y_log=positive))
         return Chart("", tuple(panels))

@@ -155,17 +155,19 @@ class UsefulPrice(codec.Result):
         price = bits_up(self.bits_alone)
         gives = "gives" if price == "1 bit" else "give"
         told = f"{price} (--bits {price.split()[0].replace(',', '')}) {gives} {_buys(self.errors)}"
-        if self.rows is None:
-            return told
-        words = f" if {self.rows:,} rows count"
-        if self.average:
-            words = f" in an average group ({self.rows:,} rows or more)"
         others = [
             f", {_buys(some.errors)} {'in one of' if self.average else 'if'} {some.rows:,}"
             for some in self.errors_if
             if len(some.errors) == 1
         ]
-        return "".join([told, words, *others])
+        return "".join([told, self.where, *others])
+
+    @property
+    def where(self) -> str:
+        """Say for how many rows the errors hold, as the end of a sentence; empty if for any."""
+        if self.average:
+            return f" in an average group ({self.rows:,} rows or more)"
+        return "" if self.rows is None else f" if {self.rows:,} rows count"
 
 
 def _buys(errors: Errors) -> str:
@@ -216,9 +218,7 @@ class Quote(codec.Result):
         "bits_alone": codec.Field("bits_alone", codec.BITS),
         "bits": codec.Field("bits", codec.BITS),
         "due_bits": codec.Said(lambda quote: quote.due),
-        "given": codec.Field(
-            "given", codec.many(codec.Codec(lambda row: row if type(row) is int else as_text(row)))
-        ),
+        "given": codec.Field("given", codec.many(ROW)),
         "remaining_bits": codec.Field("remaining", codec.perhaps(codec.BITS)),
         "affordable": codec.Field("affordable", codec.perhaps(codec.TRUTH)),
         "refusal": codec.Field("refusal", codec.perhaps(codec.TEXT)),
@@ -358,7 +358,8 @@ class Quote(codec.Result):
         return [] if self.refusal is None else [f"It would be refused: {self.refusal}."]
 
     def _remarks(self) -> list[str]:
-        """Name the vacuous numbers, and the next prices at which some error changes."""
+        """Say what is certain, which numbers are vacuous, and the next prices that tell more."""
+        about = codec.certain_for(self.certificate)
         vacuous = [
             f"Vacuous: {join_first(labels, MOST_NAMED, rest='...')} would say no more than the "
             "schema" + (f"; {useful_words(prices)}." if prices else ".")
@@ -374,4 +375,4 @@ class Quote(codec.Result):
             for prices, nearby in zip(self.useful, self.next_prices, strict=True)
             if not prices
         ]
-        return [*vacuous, *firsts, *filter(None, nearby)]
+        return [*filter(None, [about]), *vacuous, *firsts, *filter(None, nearby)]

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 HEADER = """\
 # A DRAFT, made by looking at the data. Ranges were rounded outwards, values that fewer than five
-# rows hold were left out. Once a schema is in use, all of it is public: replace every range and
-# value by what everybody may know, choose public, open or private for every column, name the
-# unit if one person may have several rows, add population = "..." if other tables are about the
-# same people, and then delete the line "draft = true" below [table].
+# rows hold were left out. Answers take a number off the step of its column as the nearest on it:
+# hartley schema check counts those. Once a schema is in use, all of it is public: replace every
+# range and value by what everybody may know, choose public, open or private for every column,
+# name the unit if one person may have several rows, add population = "..." if other tables are
+# about the same people, and then delete the line "draft = true" below [table].
 """
 MOST_TODAY = (
     "# the most rows of one person today; this line becomes public: write a bound that may be known"

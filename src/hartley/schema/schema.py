@@ -336,19 +336,22 @@ class Column:
             words = listed + (f" and {more:,} more" if more > 0 else "")
             words += " or any other" if self.other else ""
         else:
-            assert self.low is not None
-            assert self.high is not None
-            assert self.step is not None
-            low, high = (
-                day_of(end).isoformat() if self.date else decimal_text(end)
-                for end in (self.low, self.high)
-            )
-            unit = f" {self.unit}" if self.unit else ""
-            step = decimal_text(self.step)
-            if self.date:
-                step += f" {plural(self.step, 'day')}"
-            words = f"{low} to {high}{unit} in steps of {step} ({self.points:,} points)"
+            words = f"{self.grid} ({self.points:,} points)"
         return words + (", may be missing" if self.nullable else "")
+
+    @property
+    def grid(self) -> str:
+        """The numbers of a numeric column in words; answers take others as the nearest of them."""
+        assert self.low is not None
+        assert self.high is not None
+        assert self.step is not None
+        low, high = (
+            day_of(end).isoformat() if self.date else decimal_text(end)
+            for end in (self.low, self.high)
+        )
+        unit = f" {self.unit}" if self.unit else ""
+        days = f" {plural(self.step, 'day')}" if self.date else ""
+        return f"{low} to {high}{unit} in steps of {decimal_text(self.step)}{days}"
 
 
 def is_text(text: object) -> bool:

@@ -68,7 +68,8 @@ class PaidQuestions:
     def certificate(self) -> Certificate:
         """What is promised of the answers; priced only where there are some."""
         texts = [selection.text for selection in self.plans]
-        return certificate_of(texts, price(self.questions, self.schema).cells, self.schema)
+        cells = price(self.questions, self.schema).cells
+        return certificate_of(texts, self.questions, cells, self.schema)
 
     def look_up(self, ledger: Ledger) -> ChargePlan | None:
         """Return what the ledger records; None if something is not paid for or not answered.

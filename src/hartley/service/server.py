@@ -215,9 +215,9 @@ def hand_over(token: IssuedToken, folder: Path, *, terminal: bool) -> str:
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(token.text + "\n")
-    except OSError as error:
+    except OSError:
         raise InputError(
-            f"The owner's token cannot be written to {path} ({type(error).__name__})",
+            f"The owner's token cannot be written to {path}",
             hint="issue one with hartley account token owner LEDGER --out FILE, and start the "
             "service again",
         ) from None

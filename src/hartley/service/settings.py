@@ -83,7 +83,7 @@ class Listen:
         except OSError as error:
             opened.close()
             raise OptionError(
-                f"The service cannot listen on {self}: {error.strerror or type(error).__name__}",
+                f"The service cannot listen on {self}: {error.strerror or 'it is no address here'}",
                 hint="choose another address for listen in [service], or stop what uses this one",
             ) from None
         opened.set_inheritable(True)

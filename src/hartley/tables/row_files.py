@@ -1029,6 +1029,11 @@ def _format(path: str) -> FileFormat:
             f"The file {Path(path).name} is compressed by zstd, which is not read",
             hint="unpack it first, for example with zstd -d",
         )
+    if ending == ".toml":
+        raise TableError(
+            f"The file {Path(path).name} is no table but settings, such as a policy or a schema",
+            hint="name the table there; perhaps two arguments are swapped",
+        )
     if ending in EXCEL_ENDINGS:
         return FileFormat.EXCEL
     if ending in STATISTICS_ENDINGS:

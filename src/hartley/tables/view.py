@@ -144,7 +144,7 @@ def prepare(
                 f"Column '{name}' of {table.name} holds {kind} values, not numbers, "
                 "and cannot be binned",
                 hint="convert it to numbers first; text that marks a missing value can be named "
-                "with --null or open_table(..., null=)",
+                "with open_table(..., null=) (--null)",
             )
     profile = _profile(table, columns, needed)
     described = tuple(
@@ -333,7 +333,7 @@ def implausible_dates(column: str, table: str) -> ColumnError:
     """Return the sentence for a column with such a date."""
     return ColumnError(
         f"Column '{column}' of {table} holds a date before the year 1 or after the year 9999",
-        hint="mark it as missing with --null or open_table(..., null=), or convert it to text",
+        hint="mark it as missing with open_table(..., null=) (--null), or convert it to text",
     )
 
 

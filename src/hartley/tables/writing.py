@@ -156,7 +156,7 @@ def output_format(path: str | os.PathLike[str], *, spreadsheet_safe: bool = Fals
     if spreadsheet_safe:
         raise OptionError(
             f"{name} is no CSV file, and only the texts of those can be taken for formulas",
-            hint="leave out --spreadsheet-safe (spreadsheet_safe=True), or end the name with .csv",
+            hint="leave out spreadsheet_safe=True (--spreadsheet-safe), or end the name with .csv",
         )
     return "parquet"
 

@@ -131,7 +131,8 @@ class TrustedAgent:
         paid()
         cells = self._finish(data, reserved, known.questions)
         alone = data.price(known.questions, prices.alone)
-        certificate = certificate_of([plan.text for plan in known.plans], alone, data.schema)
+        texts = [plan.text for plan in known.plans]
+        certificate = certificate_of(texts, known.questions, alone, data.schema)
         due = bits_at_least(reserved.due.numerator, reserved.due.denominator)
         spent, remaining = reserved.balance.spent_bits, reserved.balance.remaining
         answers = tuple(

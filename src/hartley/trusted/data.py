@@ -157,8 +157,8 @@ def load(  # noqa: PLR0913 - what a dataset is made of, each by name
     if where is None or not holds_copy(where, table):
         raise InputError(
             f"The coded copy of '{schema.name}' that the ledger records is missing",
-            hint="name its place=, or record the table as a new version with update=True: "
-            "earlier charges stay, and questions cost again",
+            hint="name its place= (--place), or record the table as a new version with "
+            "update=True (--update): earlier charges stay, and questions cost again",
         )
     owner = _owner(ledger)
     coded = open_coded(where, schema.codings, version=known.version, near=table, owner=owner)
@@ -380,7 +380,7 @@ def _check_budget(budget: object, known: State) -> None:
     if budget is not None and parse_number(budget, name="the budget") != known.budget:
         raise OptionError(
             f"The budget of '{known.dataset}' is {known.budget} bits in the ledger",
-            hint="leave it out, or change it with agent.set_budget()",
+            hint="leave it out, or change it with agent.set_budget() (hartley ledger budget)",
         )
 
 
@@ -446,10 +446,9 @@ class DataVersion:
                 (rows,) = totals(self.coded, [count])
             except HartleyError:
                 raise
-            except Exception as error:  # noqa: BLE001 - what it says may hold private values
+            except Exception:  # noqa: BLE001 - what it says may hold private values
                 raise EngineError(
-                    f"The engine {self.coded.engine} could not count public columns "
-                    f"({type(error).__name__})",
+                    f"The engine {self.coded.engine} could not count public columns",
                     hint="ask again later; nothing was charged",
                 ) from None
             assert rows is not None

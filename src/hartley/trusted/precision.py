@@ -761,17 +761,15 @@ class PriceDesk:
 
     def useful_price(self, plan: Selection, cells: int, labels: Sequence[str]) -> UsefulPrice:
         """Return a price with the errors of some labels that a group can really have."""
-        certain = self.errors(plan)
         first, *others = self.some_rows(plan)
-        if self.errors(plan, first) == certain:
-            return UsefulPrice(cells, _named(certain, labels))
-        return UsefulPrice(
-            cells,
-            _named(self.errors(plan, first), labels),
-            first,
-            len(plan.groups) > 1 and plan.average is not None,
-            tuple(ErrorsAtRows(rows, _named(self.errors(plan, rows), labels)) for rows in others),
+        usual = _named(self.errors(plan, first), labels)
+        if usual == _named(self.errors(plan), labels):
+            return UsefulPrice(cells, usual)
+        at_rows = tuple(
+            ErrorsAtRows(rows, _named(self.errors(plan, rows), labels)) for rows in others
         )
+        average = len(plan.groups) > 1 and plan.average is not None
+        return UsefulPrice(cells, usual, first, average, at_rows)
 
     def some_rows(self, plan: Selection) -> list[int]:
         """Return the numbers of rows for which errors are named, the most usual one first."""
@@ -828,5 +826,5 @@ def check_same_schema(schema: Schema, known: State) -> None:
     if known.schema != schema.to_toml():
         raise InputError(
             f"The schema of '{schema.name}' differs from the one in the ledger",
-            hint="record the change with agent.change_schema(), or pass the schema of the ledger",
+            hint="pass the schema of the ledger, or in Python record the change with change_schema",
         )

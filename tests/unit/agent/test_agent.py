@@ -513,9 +513,11 @@ def test_a_caption_says_what_open_columns_cost_to_those_whose_account_paid_for_t
     with Agent(data, schema, ledger=tmp_path / "l.db", budget=9) as agent:
         agent.allow("ann", 2)
         own, shared = agent.ask(text, analyst="ann"), agent.ask(text)
-    assert own.caption == "charged 1 bit; spent 1 bit, 1 bit left"
-    assert shared.caption == (
-        "charged 1 bit; spent 2 bits, of which 1 bit for open columns, 5 bits left"
+    told, paid = own.caption.split("\n")
+    assert told == "Certain for age (0 to 9 in steps of 1): other numbers count as the nearest."
+    assert paid == "charged 1 bit; spent 1 bit, 1 bit left"
+    assert shared.caption.endswith(
+        ".\ncharged 1 bit; spent 2 bits, of which 1 bit for open columns, 5 bits left"
     )
     assert (own.to_dict()["open_bits"], shared.to_dict()["open_bits"]) == (0.0, 1.0)
 

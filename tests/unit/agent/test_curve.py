@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import hartley
-from hartley import Agent, Wish, price_curve
+from hartley import Agent, Wish, plan, price_curve
 from hartley.errors import OptionError, Refused
 from hartley.exact import floor_power
 from hartley.results.plan import bits_for
@@ -103,8 +103,18 @@ def test_the_median_of_twelve_values():
 def test_an_error_that_depends_on_the_number_of_rows_says_so():
     curve = price_curve("SELECT AVG(a) FROM t WHERE c = 'u'", TINY, rows=12)
     assert any(point.errors != point.full_errors for point in curve.points)
-    assert "if all rows count" in str(curve)
-    assert curve.sentence().endswith("(--bits 1.585) give ±0.5 if 10 rows count.")
+    assert "AVG(a) ±0.416667 if 12 rows count" in str(curve)
+    assert curve.sentence().endswith("give ±0.417 if 12 rows count, ±0.5 if 10.")
+
+
+def test_an_average_of_groups_is_priced_for_a_group_of_average_size():
+    text = "SELECT c, AVG(a) FROM t GROUP BY c"
+    curve = price_curve(text, TINY, rows=3000)
+    planned = plan([text], TINY, rows=3000, budget=3)
+    for said in (str(curve), str(planned), str(curve.report())):
+        assert "in an average group (1,000 rows or more)" in said
+        assert "all 3,000 rows" not in said
+        assert "all rows count" not in said
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 7, 1000, 65_535, 2**40 + 1, 3**50])

@@ -110,6 +110,9 @@ def write_inputs(folder):
     random = np.random.default_rng(1)
     table = people(120)
     on = random.random((2, 400)) < 0.4
+    (folder / "questions.sql").write_text(
+        "-- weight=2\nSELECT MEDIAN(visits) FROM people;\nSELECT AVG(visits) FROM people;\n"
+    )
     tables = {
         "people": table,
         "everybody": pa.concat_tables([table, people(120, seed=3)]),

@@ -190,6 +190,7 @@ def test_a_price_says_what_is_due_and_why(call, asked):
     assert code == 0
     assert out.startswith(
         "The price is 0 bits now, and 1 bit alone.\nAVG(age): within 0.038 of the truth\n"
+        "Certain for age (18 to 95 years in steps of 1): other numbers count as the nearest.\n"
         "Next useful price alone: 1.585 bits (--bits 1.585) give ±0.019.\n"
         "Left: 6 bits.\n\n1 question: one person's data can lead to at most 2 different answers"
     )

@@ -6,14 +6,17 @@ import json
 import re
 import shlex
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 import command_line
 import hartley
+from hartley.agent.agent import ask
 from hartley.cli.commands import ATTACKS, COMMANDS, load_commands
 from hartley.cli.derive import GATES, gate_words, named
 from hartley.datasets.people import people
+from hartley.schema.draft import draft_schema
 from hartley.studies import attack
 
 CALLS = {
@@ -177,6 +180,10 @@ CALLS = {
         "outputs.csv --rule frequency<5 --marks s=hidden --show-values --fail-on never",
         lambda: hartley.check("outputs.csv", rule=["frequency<5"], marks={"s": "hidden"}),
     ),
+    "plan": (
+        "questions.sql --schema people.toml --rows 100 --budget 4",
+        lambda: hartley.plan(Path("questions.sql"), "people.toml", rows=100, budget=4),
+    ),
     "doctor": ("", hartley.doctor),
 }
 """For every derived command the words of a shell, and the call that returns the same."""
@@ -270,6 +277,74 @@ def test_every_option_is_a_parameter_and_every_parameter_an_option(name):
             assert option.required == (default is inspect.Parameter.empty)
             if default not in (inspect.Parameter.empty, None, ()):
                 assert str(option.default) == str(default)
+
+
+OF_A_SERVICE = {"url", "token_file", "dataset", "certificates", "insecure"}
+"""Options of ``hartley.connect``, whose agent has the same methods."""
+BY_HAND = {
+    "ask": (ask, {}, {"file"} | OF_A_SERVICE, set()),
+    "price": (
+        hartley.price,
+        {"question": "questions"},
+        {"file", "table", "explain", "curve", "html", "csv"} | OF_A_SERVICE,
+        set(),
+    ),
+    "schema draft": (draft_schema, {}, {"out"}, set()),
+    "schema check": (hartley.Schema.check_rows, {}, {"schema"}, {"self"}),
+    "schema describe": (hartley.Schema.describe, {}, {"schema"}, {"self"}),
+    "schema dummy": (hartley.Schema.dummy_data, {"rows": "n"}, {"schema", "file"}, {"self"}),
+    "ledger verify": (
+        hartley.Ledger.verify,
+        {},
+        {"ledger"},
+        {"self", "reprice", "open_factor", "may_answer"},
+    ),
+    "ledger export": (hartley.Ledger.export, {"file": "path"}, {"ledger", "head"}, {"self"}),
+    "ledger backup": (hartley.Ledger.backup, {"file": "path"}, {"ledger"}, {"self"}),
+    "ledger restore": (hartley.Ledger.restore, {"file": "path"}, {"ledger"}, {"self", "force"}),
+    "reproduce": (hartley.reproduce, {}, {"out"}, {"progress"}),
+}
+"""Of commands written by hand: the function, options with another name than its parameter, options
+that are output, the method's object or a service, and parameters for Python alone."""
+OF_NO_FUNCTION = {
+    *("attack", "schema", "ledger", "account", "attack load", "attack reconstruct"),
+    *("roles", "serve", "demo", "verify", "datasets", "sample", "ledger show", "ledger budget"),
+    *("ledger population", "account add", "account allow", "account list", "account revoke"),
+    "account token",
+}
+"""Groups and former names; what asks in a terminal, keeps running, or shows one ledger or account:
+methods of what is opened, one by one."""
+
+
+def test_every_command_is_compared_with_a_function_or_named_as_none():
+    assert {*LEAVES} == {*DERIVED} | {*BY_HAND} | OF_NO_FUNCTION
+    assert not {*BY_HAND} & OF_NO_FUNCTION
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_an_option_of_a_command_by_hand_is_a_parameter_too(name):
+    function, names, output, python = BY_HAND[name]
+    options = {option.name for option in LEAVES[name].params} - OF_THE_SHELL - READING - output
+    shown = {names.get(option, option) for option in options}
+    assert shown == {*inspect.signature(function).parameters} - python
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_function_that_can_take_long_tells_its_progress_and_the_command_shows_it(name):
+    parameters = inspect.signature(inspect.unwrap(named(DERIVED[name].home))).parameters
+    assert ("progress" in parameters) == bool(DERIVED[name].progress)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_check_tells_how_far_it_is():
+    told = []
+    hartley.check("outputs.csv", progress=lambda what, share: told.append((what, share)))
+    for kind in COMMANDS["check"].progress:
+        shares = [share for what, share in told if what == kind]
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
+        assert min(shares) >= 0
+    assert {what for what, _ in told} == {*COMMANDS["check"].progress}
 
 
 @pytest.mark.parametrize("name", DERIVED)

@@ -173,7 +173,7 @@ def test_a_section_that_is_shown_whole_is_not_named():
     [
         ((), None, "text and a line"),
         ((), "json", "JSON"),
-        ((), "text", "text and a line"),
+        ((), "text", "text"),
         (("--text",), "json", "text"),
         (("--text",), None, "text"),
         (("--json",), None, "JSON"),

@@ -90,7 +90,7 @@ def test_mistakes_exit_with_2(call, questions, tmp_path):
     assert "file of questions" in err
     code, _, err = call("plan", questions, *words, "--out", questions)
     assert code == 2
-    assert "would overwrite the file of questions" in err
+    assert f"The batch {questions} would overwrite the questions" in err
     questions.write_text("SELECT AVG(aeg) FROM people;")
     code, out, err = call("plan", questions, "--schema", SCHEMA, "--rows", 9, "--json")
     assert code == 2

@@ -1,10 +1,17 @@
 """A mistake is one sentence with a hint and exit code 2, before anything is written."""
 
+import ast
+import json
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
+import hartley
 from command_line import run
+from hartley.cli.commands import load_commands
+from hartley.cli.refusals import CALL, in_shell
 
 # ruff: noqa: E501 - one refusal a line
 REFUSALS = r"""
@@ -56,6 +63,10 @@ attack policy policy.toml released.csv --known weight | there is no true table
 attack policy policy.toml released.csv --schema none.toml | none.toml
 attack policy policy.toml released.csv --html policy.toml | policy.toml would overwrite
 attack policy released.csv released.csv | The policy file
+attack policy released.csv policy.toml | policy.toml is no table but settings
+release policy.toml people.csv -o x.csv | perhaps two arguments are swapped
+anonymize people.csv --keys sex -k 0 -o o.csv | hint: write for example --k 5
+price 'SELECT AVG(visits) FROM people' --schema people.toml | hint: give --rows, or the ledger
 attack membership homes.csv --people 3 --bits 2 | need a range
 attack membership homes.csv --people 3 --range 0:9 --bits 2 --levels 2 | budget
 attack membership homes.csv --people 3 --range 9 | no colon
@@ -140,6 +151,120 @@ def test_a_mistake_is_one_sentence_with_a_hint_and_writes_nothing(folder, line):
     assert "; hint: " in told
     assert sentence in told
     assert before == {path: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("audit", "nope.csv", "--secret", "a", "--released", "b"),
+        ("price", "SELECT age FROM people", "--schema", "people.toml", "--rows", 9),
+        ("ledger", "show", "none.db"),
+        ("schema", "check", "none.toml"),
+        ("attack", "policy", "released.csv", "policy.toml"),
+        ("doctor", "--nonsense"),
+        ("nonsense",),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("way", ["option", "variable", "text"])
+def test_a_failure_is_json_where_json_is_wanted(monkeypatch, words, way):
+    monkeypatch.delenv("HARTLEY_OUTPUT", raising=False)
+    if way != "option":
+        monkeypatch.setenv("HARTLEY_OUTPUT", "json")
+    done = run(*words, *{"option": ["--json"], "text": ["--text"]}.get(way, []))
+    assert done.returncode == 2
+    if way == "text":
+        assert done.stdout == ""
+        return
+    ((kind, told),) = json.loads(done.stdout).items()
+    assert kind == ("refused" if words[0] == "price" else "error")
+    assert told["reason"] in done.stderr
+    assert told["hint"]
+
+
+# --- hints ----------------------------------------------------------------------------------------
+
+
+def hints():
+    """Return every hint in the code: the constant parts, with {} for what is filled in."""
+
+    def text(node):
+        match node:
+            case ast.Constant(value=str(value)):
+                return value
+            case ast.JoinedStr(values=values):
+                return "".join(map(text, values))
+            case ast.BinOp(left=left, right=right):
+                return text(left) + text(right)
+            case ast.IfExp(body=body, orelse=other):
+                return f"{text(body)}; {text(other)}"
+        return "{}"
+
+    package = Path(hartley.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "hint":
+                yield path.relative_to(package).as_posix(), text(node.value)
+
+
+def options():
+    commands = [*load_commands().values()]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+        yield from ((part.name, part.opts[0]) for part in command.params)
+
+
+PYTHON_ALONE = re.compile(
+    "boxes/|guarantees/|kernels/|measures/|policies/|ranges/|client/connection.py: pass seconds"
+    "|client/remote_agent.py: pass one of|results/answer.py|datasets/meters.py|exact.py|tables/opening"
+    "|trusted/ledger/state.py: leave it out, or give secrets"
+)
+"""Rooms and functions that no command reaches with such a mistake."""
+NO_PYTHON = re.compile(
+    r"-- |SELECT|HARTLEY_DEBUG|--marks|--grid|dominance=|mean\(|sum\(|total\(|scale, such as|acro.finalise|compare_policies|numeric\("
+    r"|reconstruct and pass"
+)
+"""Words of questions, rules and files that look alike."""
+
+
+def test_a_hint_names_options_in_the_shell():
+    names = dict(options())
+    wrong = [
+        (place, told)
+        for place, hint in hints()
+        if not PYTHON_ALONE.match(f"{place}: {hint}") and not NO_PYTHON.search(hint)
+        for told in [in_shell(hint, names)]
+        if re.search(rf"(?<![\w-]){CALL}(?![^ ]*\))|\bhartley\.", told)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("ask for it anyway with vacuous=True (--vacuous)", "ask for it anyway with --vacuous"),
+        ("give spec=, schema= and against= (--spec, --schema)", "give --spec, --schema"),
+        ("for example share=0.25 for a quarter", "for example --share 0.25 for a quarter"),
+        ("write -- bits=2, -- share=1", "write -- bits=2, -- share=1"),
+        ("or hartley.plan, or hartley.policies.reconstruct(x)", "or hartley plan, or hartley."),
+        ("with open_table(..., null=) (--null), or convert it", "with --null, or convert it"),
+    ],
+)
+def test_python_words_are_left_out_of_a_hint(hint, told):
+    assert in_shell(hint, {"share": "--share", "bits": "--bits"}).startswith(told)
+
+
+def test_no_class_of_a_library_is_named():
+    package = Path(hartley.__file__).parent
+    named = [
+        path.name
+        for path in sorted(package.rglob("*.py"))
+        if re.search(r"\(\{type\((error|e|cause)\)\.__name__", path.read_text("utf-8"))
+    ]
+    assert named == []
+    done = run("ledger", "show", "postgresql://nobody@127.0.0.1:1/x")
+    assert done.returncode == 1
+    assert "does not answer; hint:" in done.stderr
 
 
 SPEC = 'objective = "maximin"\nquery = "mean(height)"\nerror = 0.5\npeople = 5000\n'

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
+import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from hartley import Schema
+from hartley import Agent, Column, Schema
 from hartley.cli.schema import schema_app
 from hartley.datasets.people import people
 from hartley.errors import ColumnError, InputError, OptionError
@@ -52,6 +55,36 @@ def test_a_draft_is_not_written_over_a_file(table, tmp_path):
     assert out.read_text() == before
     with pytest.raises(InputError, match="cannot be written"):
         run("draft", table, "--out", tmp_path / "no" / "people.toml")
+
+
+@pytest.mark.parametrize("step", [Fraction(10), Fraction(3), Fraction(1, 2)])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_numbers_off_the_grid_are_counted_and_answers_say_what_is_certain(tmp_path, step, suffix):
+    """Against a brute force: an answer is certain for the nearest points of the grid alone."""
+    column = Column("pay", "private", low=Fraction(0), high=Fraction(600), step=step)
+    schema = Schema("t", {"pay": column, "sex": Column("sex", "private", values=("F", "M"))})
+    (tmp_path / "t.toml").write_text(schema.to_toml())
+    pays = [float(k * 341 % 680 - 20) + k % 7 / 10 for k in range(200)]
+    pays += [float(k * step) for k in range(50)]
+    held = pa.table({"pay": pays, "sex": ["F", "M"] * 125})
+    (pacsv.write_csv if suffix == ".csv" else pq.write_table)(held, tmp_path / f"t{suffix}")
+    points = [k * step for k in range(column.points)]
+    nearest = [min(points, key=lambda p, pay=pay: (abs(p - Fraction(pay)), -p)) for pay in pays]
+    moved = sum(float(point) != pay for point, pay in zip(nearest, pays, strict=True))
+    words = "check", tmp_path / "t.toml", "--table", tmp_path / f"t{suffix}"
+    assert json.loads(run(*words, "--json"))["moved"] == {"pay": moved}
+    assert f"pay: {moved} numbers are not in {column.grid}; answers are certain" in run(*words)
+    question = "SELECT AVG(pay) FROM t WHERE pay < 450"
+    with Agent(tmp_path / f"t{suffix}", schema, ledger=tmp_path / "l.db", budget=20) as agent:
+        quote, answer = agent.price(question, bits=8), agent.ask(question, bits=8)
+        counted = agent.ask("SELECT COUNT(*) FROM t WHERE sex = 'F'")
+    some = [point for point in nearest if point < 450]
+    assert answer.low <= sum(some) / len(some) <= answer.high
+    sentence = f"Certain for pay ({column.grid}): other numbers count as the nearest."
+    assert sentence in str(answer)
+    assert sentence in str(quote)
+    assert column.grid in answer.certificate.paragraph()
+    assert "Certain for" not in str(counted)
 
 
 @pytest.mark.slow

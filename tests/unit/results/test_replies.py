@@ -123,7 +123,7 @@ def readings(draw):
 @settings(max_examples=60)
 @given(readings(), st.integers(1, 2**60), st.floats(0, 500))
 def test_any_answer_is_read_as_it_is(reading, cells, spent):
-    certificate = certificate_of(["SELECT\n1"], cells, SCHEMA)
+    certificate = certificate_of(["SELECT\n1"], [], cells, SCHEMA)
     bits = min(spent, certificate.value)
     answer = Answer("SELECT\n1", reading, bits, spent, 3.5, certificate, "ab", bits / 2)
     assert again(answer, shown_answer(answer)) == answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from json import dumps
 from math import prod
 from pathlib import Path
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
         Files,
         InputFile,
         Marks,
+        Progress,
         PythonOnly,
         Text,
         Texts,
@@ -98,6 +100,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     reserve: bool = False,
     dbt: InputFile | None = None,
     before: PythonOnly[Callable[[CheckReport], None] | None] = None,
+    progress: Progress | None = None,
 ) -> CheckReport:
     r"""Find out what published tables together reveal, and prove it.
 
@@ -135,6 +138,7 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         dbt: The target/manifest.json of dbt: models with hartley in their meta are outputs.
         before: called with the finished report before anything is booked; if it raises an error,
             nothing is.
+        progress: called with the name of the current step and the share of it that is done.
 
     Example:
         >>> import tempfile
@@ -164,7 +168,8 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
     answers = _answers(against, known_schema, charge=charge or reserve)
     if table is not None and known_schema is not None and answers.conditions is not None:
         table = clamped_rows(table, known_schema, answers.conditions)
-    judge = RuleChecker(wanted, left=left, exact=exact, insider=insider)
+    tell = progress or (lambda _what, _share: None)
+    judge = RuleChecker(wanted, left, exact, insider, partial(tell, "bound"))
     reads = insider != "none" or judge.rests_on_contributions
     publication = None
     if charge or reserve:
@@ -180,7 +185,9 @@ def check(  # noqa: C901, PLR0913, PLR0915 - each is one choice of the user's
         priced = price_publication(publication.questions, publication.schema)
         report = CheckReport((), tuple(map(str, wanted)), insider, left, (), (), (), *priced)
         return _booked(replace(report, publication=publication.number), publication, before)
+    tell("read", 0.0)
     tables, notes = read_outputs(named, described)
+    tell("read", 1.0)
     notes += _undeclared(tables, described.trees)
     if publication is not None:
         refuse_impossible(tables, described, publication.schema, answers.rows)

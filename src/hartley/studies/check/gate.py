@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.metadata import version
 from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from hartley.errors import OptionError, printable
 from hartley.exact import parse_number
 from hartley.inputs import formerly
 from hartley.text import count_of
+from hartley.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -312,7 +312,7 @@ def sarif_text(command: str, cases: Sequence[GateCase]) -> str:
     results = [_result(finding) for case in cases for finding in case.findings]
     driver = {
         "name": "hartley",
-        "version": version("hartley"),
+        "version": __version__,
         "rules": [
             {"id": f"hartley/{name}", "shortDescription": {"text": text}}
             for name, text in RULES.items()

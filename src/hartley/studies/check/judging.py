@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from hartley.studies.check.check_report import VERDICTS, CheckedCell, CheckedVie
 from hartley.text import exact_text, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +58,8 @@ class RuleChecker:
     left: int = 2
     exact: bool = False
     insider: str = "none"
+    tell: Callable[[float], None] = field(default=lambda _share: None, compare=False)
+    """Called with the share of the cells whose ends are found."""
 
     @property
     def rests_on_contributions(self) -> bool:
@@ -89,7 +91,7 @@ class RuleChecker:
     ) -> list[CheckedView]:
         """Judge all cells as anybody sees them, and then as each insider does."""
         unknown = [c for c in published if inference.outer_low[c] < inference.outer_high[c]]
-        inference.widen(unknown[:MOST_WIDENED], exact=self.exact)
+        inference.widen(unknown[:MOST_WIDENED], exact=self.exact, tell=self.tell)
         # Thresholds are about counts, shares about sums.
         about = (Frequency, Homogeneous) if counts else (PPercent, Dominance)
         mine = replace(self, rules=tuple(r for r in self.rules if isinstance(r, about)))

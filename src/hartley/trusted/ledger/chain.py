@@ -121,8 +121,8 @@ def check_member(
     if population is None:
         raise OptionError(
             f"The ledger has no population '{name}', which the schema of '{dataset}' names",
-            hint=f"record its budget first: hartley ledger population '{name}' --budget BITS "
-            'LEDGER, or ledger.record(name, "population", {"bits": ...})',
+            hint='record its budget first: ledger.record(name, "population", {"bits": ...}) '
+            f"(hartley ledger population '{name}' --budget BITS LEDGER)",
         )
     # "The same unit is needed because the person whose data vary must be one in all datasets."
     for other, its_terms in member_terms(transaction, population.datasets, dataset).items():

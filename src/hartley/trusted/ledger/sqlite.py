@@ -273,9 +273,9 @@ class SqliteLedgerStore(LedgerStore):
         self.path, self.name = path.absolute(), f"'{path}'"
         try:
             there, is_folder = path.exists(), path.is_dir()
-        except OSError as error:  # too long a name, or a folder that may not be looked into
+        except OSError:  # too long a name, or a folder that may not be looked into
             raise InputError(
-                f"The file of the ledger {self.name} cannot be looked at ({type(error).__name__})",
+                f"The file of the ledger {self.name} cannot be looked at",
                 hint="check the path, and who may read the folder",
             ) from None
         if is_folder:
@@ -584,7 +584,7 @@ class SqliteLedgerStore(LedgerStore):
         self._in_doubt |= code == sqlite3.SQLITE_IOERR_FSYNC  # of what was written before
         if isinstance(error, sqlite3.OperationalError):
             return lasting(error, self.name)
-        return broken(f"its file is damaged ({type(error).__name__})")
+        return broken("its file is damaged")
 
     def copy_to(self, path: Path) -> bool:
         """Write a snapshot of the ledger to a new file."""

@@ -522,7 +522,7 @@ def lasting(error: Exception, name: str) -> StoreFailed:
         failed.reason = "the disk of the ledger is full"
         return failed
     return StoreFailed(
-        f"The ledger {name} does not answer ({type(error).__name__})",
+        f"The ledger {name} does not answer",
         hint="check that the disk has space, the file is writable and the server is up; nothing "
         "is lost",
     )

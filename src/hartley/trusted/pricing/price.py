@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement
 from math import comb, inf, prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hartley.errors import Refused
+from hartley.errors import Refused, printable
 from hartley.exact import bits_at_least, write_integer
 from hartley.guarantees.promise import UNRELATED, Certificate
 from hartley.results.codec import LONG
@@ -38,7 +38,7 @@ from hartley.trusted.pricing.regions import (
     with_exact_counts,
 )
 from hartley.trusted.pricing.several_rows import SeveralRowsPricer, TypedRows
-from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES
+from hartley.trusted.questions.batch import COUNT, ORDER, SQUARES, columns_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -416,18 +416,28 @@ BATCH_RULES = "1"
 """The version of the rules that price a batch alone, as certificates of answers name it."""
 
 
-def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certificate:
+def certificate_of(
+    texts: Sequence[str], questions: Iterable[Question], cells: int, schema: Schema
+) -> Certificate:
     """Return the promise of a batch: how many answers one person's data can produce.
 
     Example:
         >>> from hartley.schema.schema import Schema
         >>> sex = {"sex": {"kind": "private", "values": ["F", "M"]}}
         >>> people = Schema.read({"table": {"name": "people"}, "columns": sex})
-        >>> print(certificate_of(["SELECT COUNT(*) FROM people WHERE sex = 'F'"], 2, people).claim)
+        >>> text = "SELECT COUNT(*) FROM people WHERE sex = 'F'"
+        >>> print(certificate_of([text], [], 2, people).claim)
         Whatever the data of one person is, the answers take one of at most 2 values.
     """
     who = "one row is one person" if schema.unit is None else f"'{schema.unit}' names the person"
     rows = schema.rows_per_unit
+    named = {name for question in questions for name in columns_named(question)}
+    grids = [
+        f"{printable(name)} ({printable(column.grid)})"
+        for name, column in schema.columns.items()
+        if name in named and column.numeric
+    ]
+    about = [", ".join(grids)] if grids else []
     values = (
         f"{cells:,}" if cells < LONG else f"2^{number(bits_at_least(cells), round='up', places=3)}"
     )
@@ -450,9 +460,16 @@ def certificate_of(texts: Sequence[str], cells: int, schema: Schema) -> Certific
             "the schema, public columns and the number of rows are known to everybody"
             if schema.rows == "public"
             else "the schema and public columns are known to everybody",
-            "the truth is the table clamped to its ranges and snapped to its steps",
+            ": ".join(
+                ["the truth is the table clamped to its ranges and snapped to its steps", *about]
+            ),
         ),
-        parameters={"questions": list(texts), "cells": write_integer(cells), "rules": BATCH_RULES},
+        parameters={
+            "questions": list(texts),
+            "cells": write_integer(cells),
+            "rules": BATCH_RULES,
+            "certain_for": grids,
+        },
     )
 
 

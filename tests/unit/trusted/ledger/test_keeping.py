@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from fractions import Fraction
 
 import old_format
 import pytest
@@ -15,10 +16,11 @@ import hartley
 from hartley import open_ledger
 from hartley.agent.ledger import read_head
 from hartley.cli.commands import attack_app
-from hartley.cli.ledger import ledger_app
+from hartley.cli.ledger import _spent, ledger_app
 from hartley.errors import EngineError, HartleyError, InputError, OptionError
 from hartley.trusted.ledger.rows import Head
 from hartley.trusted.ledger.sqlite import SqliteLedgerStore
+from hartley.trusted.ledger.state import Balance
 from hartley.trusted.ledger.store import LedgerStore
 
 
@@ -355,10 +357,25 @@ def test_show_tells_the_owner_everything_and_an_analyst_the_own(file):
     text = command("show", file, "--text").stdout
     assert "SELECT COUNT(*) FROM other" in text
     own = command("show", file, "--dataset", "people", "--analyst", "ann", "--text").stdout
-    assert "ann has spent 2 of 4.5 bits" in own
+    assert "people, ann: 2 of 4.5 bits spent, 2.321 left (the largest price that fits" in own
     assert "bob" not in own
     shown = command("show", file, "--dataset", "people", "--analyst", "ann", "--json").stdout
     assert json.loads(shown)["datasets"][0].keys() == {"name", "analyst", "balance", "charges"}
+
+
+@pytest.mark.parametrize(
+    ("bits", "spent", "words"),
+    [
+        (16, 1 << 15, "15 of 16 bits spent, 1 left"),
+        (16, 33_371, "15.027 of 16 bits spent, 0 left (the cheapest question costs 1 bit)"),
+        (16, 13_100, "13.678 of 16 bits spent, 2.321 left"),
+        (4, 3, "1.585 of 4 bits spent, 2.321 left (the largest price that fits: answers are"),
+    ],
+)
+def test_bits_that_are_neither_spent_nor_left_are_explained(bits, spent, words):
+    said = _spent(Balance(Fraction(bits), spent))
+    assert said.startswith(words)
+    assert ("(" in said) == ("(" in words)
 
 
 def test_export_backup_and_restore_are_commands(file, tmp_path):
