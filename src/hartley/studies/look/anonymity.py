@@ -17,9 +17,8 @@ from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
 from hartley.measures import anonymity as measures
 from hartley.measures.registry import MEASURES
-from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
-from hartley.ranges.relation import FEW, ExposureCounts, Relation, check_group_size
+from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import (
     Cell,
     Chart,
@@ -35,19 +34,17 @@ from hartley.report import (
 )
 from hartley.schema.roles import chosen_columns
 from hartley.studies.look.exposure import (
-    PeopleCounter,
+    Judge,
     check_unit,
-    counts_more,
     key_risks,
     open_people,
     record_exposure,
     repeated_identifiers,
-    with_exposure,
 )
 from hartley.studies.look.verdict import (
     ONE_ROW,
     Verdict,
-    absent_shares,
+    groups_of,
     levels_of,
     verdict_tiles,
     worst,
@@ -265,24 +262,29 @@ class AnonymityReport(Readable):
 
     @property
     def headline(self) -> str:
-        """The report in one sentence, and one more for each column with missing values."""
-        left_out = (
-            left_out_sentence(findings.left_out, [findings.column], noun="record", of=OF_COLUMN)
-            for findings in self.confidential
-            if findings.left_out
-        )
-        verdict, people = self.verdict, self.people
+        """The report in one sentence, the verdict, what to do, and which values are missing."""
+        return f"{self._made} {self._lead}".rstrip()
+
+    @property
+    def _made(self) -> str:
+        """How anonymous the table is, and the first sentence of the verdict."""
+        people, verdict = self.people, self.verdict
         alone = (f"{count_of(people.unique, 'person')} unique",) if people.unique else ()
         few = f"{count_of(people.among_few, 'person')} among fewer than {people.k}"
         stand = ", ".join((*alone, *((few,) if people.among_few else ())))
-        judged = (
-            ("No confidential column was named, so nothing is said about what the keys tell.",)
-            if verdict is None
-            else (verdict.sentence, verdict.next)
-        )
         made = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
-        made += f": {stand}." if stand else "."
-        return " ".join(filter(None, (made, *judged, *left_out, self.repeated)))
+        judged = "No confidential column was named, so nothing is said about what the keys tell."
+        return f"{made}{': ' * bool(stand)}{stand}. {verdict.sentences[0] if verdict else judged}"
+
+    @property
+    def _lead(self) -> str:
+        left_out = (
+            left_out_sentence(findings.left_out, [findings.column], of=OF_COLUMN)
+            for findings in self.confidential
+            if findings.left_out
+        )
+        judged = (*self.verdict.sentences[1:], self.verdict.next) if self.verdict else ()
+        return " ".join(filter(None, (*judged, *left_out, self.repeated)))
 
     def _nouns(self, number: int) -> str:
         """Return what is counted: people where a unit is named, else records."""
@@ -354,7 +356,7 @@ class AnonymityReport(Readable):
         verdict = self.verdict
         return Report(
             f"Anonymity of {self.table}",
-            self.headline,
+            self._made,
             (
                 Tile(
                     f"{self.k:,}", f"{self._nouns(self.k)} in the smallest class (k)", self.k == 1
@@ -375,6 +377,7 @@ class AnonymityReport(Readable):
             "Counts and shares are exact; risks, leakage and distances are rounded up, diversity "
             "is rounded down. A value that does not occur in a class has the share zero there. "
             f"Logarithms count {self.unit}.",
+            self._lead,
         )
 
     def _sections(self) -> Iterator[Section]:
@@ -500,21 +503,16 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
         _names(chosen_columns(known_roles, confidential, "confidential", what=""), "confidential"),
     )
-    if known_roles is not None and hierarchy is None:
-        hierarchy = {
-            name: read_hierarchy(role.hierarchy, name, opened)
-            for name in named[1]
-            if (role := known_roles.columns.get(name)) is not None and role.hierarchy is not None
-        }
+    if hierarchy is None:
+        hierarchy = groups_of(known_roles, named[1], opened)
     _check_roles(*named, ordered, hierarchy)
-    counter = None
     if unit is not None:
         check_unit(opened, unit, (*named[0], *named[1]))
         if population is not None:
             raise OptionError(
                 "People of a unit are not compared with a population", hint="leave one of them out"
             )
-        counter = PeopleCounter(opened, named[0], unit=unit)
+    judge = Judge(opened, named[0], unit=unit, groups=hierarchy, certainty=certainty)
     view = prepare(opened, [*named[0], *named[1]], missing="value")
     tell = progress or (lambda _what, _share: None)
     at = list(range(len(named[0])))
@@ -526,22 +524,20 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         known = view.columns[len(at) + i]
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
-        groups = (hierarchy or {}).get(column)
-        levels = None
-        if groups is not None:
-            levels = nested_levels(column, tally.values, groups, view.table)
-        verdict = _judged(known, tally, view.table, named[0], groups, certainty, counter)
+        groups = hierarchy.get(column)
+        levels = None if groups is None else levels_of(column, tally.values, groups, view.table)
+        verdict = judge.verdict((column,), tally, lambda tally=tally: tally.values)
         findings.append(_findings(known, tally, ordering, levels, base, verdict))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
     people = ExposureCounts.of_classes(classes.sizes, few)
-    if counts_more(known_roles) or unit is not None:
+    if unit is not None or (known_roles and known_roles.named("household", "weight")):
         exposure = record_exposure(opened, named[0], roles=known_roles, unit=unit)
-        people = with_exposure(people, exposure)
-        if exposure.sizes is not None:
-            alike = np.arange(exposure.sizes.size)
-            classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)
+        people = exposure.people(few)
+        alike = np.arange(exposure.sizes.size)
+        classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)
+        if population is None:
             sampled, held = classes, classes.sizes
     tell("count", 1.0)
     return AnonymityReport(
@@ -680,30 +676,6 @@ def _population(
     sizes, held = population_sizes(narrow, everybody)
     sampled = ClassCounts.from_cells(np.arange(sizes.size), np.zeros_like(sizes), sizes)
     return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
-
-
-def _judged(  # noqa: PLR0913, PLR0917 - what is judged, and how
-    column: ViewColumn,
-    tally: KeyClasses,
-    table: Table,
-    keys: tuple[str, ...],
-    groups: Mapping[Any, object] | None,
-    certainty: object,
-    counter: PeopleCounter | None,
-) -> Verdict:
-    """Judge what the keys tell about a confidential column, at the strongest of its levels."""
-    if counter is not None:
-        verdict = counter.judge((column.name,), certainty, groups=groups)
-    else:
-        verdict = Verdict.of_summary(tally.summary, keys, (column.name,), certainty)
-        if groups is not None:
-            levels = levels_of(column.name, tally.values, groups)
-            others = Verdict.of_levels(tally.pairs(), levels, verdict, certainty)
-            verdict = worst([verdict, *others])
-    if verdict.word != "nothing" or not column.missing:
-        return verdict
-    both = Relation.from_table(table, secret=column.name, released=keys, missing="value")
-    return replace(verdict, absent=absent_shares(both), left_out=column.missing)
 
 
 def _findings(  # noqa: PLR0913, PLR0917 - what is counted, and how
