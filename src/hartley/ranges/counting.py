@@ -324,6 +324,12 @@ def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> ND
     return total
 
 
+def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different codes in their order, by a sort, which is quicker than hashing them."""
+    codes = np.sort(codes)
+    return codes[np.diff(codes, prepend=-1) != 0]
+
+
 @dataclass(frozen=True)
 class CodedTally:
     """A tally by code, what the codes mean and whether the engine had to spill."""

@@ -14,7 +14,7 @@ from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
-from hartley.ranges.counting import Pairs, Summary, numbered, sum_by
+from hartley.ranges.counting import Pairs, Summary, distinct, numbered, sum_by
 from hartley.ranges.distribution import largest_ratio
 from hartley.ranges.relation import (
     ROW,
@@ -164,7 +164,7 @@ def members(
 ) -> NDArray[np.int64]:
     """Return how many different people have a row in each class."""
     width = int(persons.max(initial=0)) + 1
-    return np.bincount(np.unique(classes * width + persons) // width, minlength=groups)
+    return np.bincount(distinct(classes * width + persons) // width, minlength=groups)
 
 
 def open_people(

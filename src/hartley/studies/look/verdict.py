@@ -11,7 +11,7 @@ import numpy as np
 
 from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.ranges.counting import Summary, numbered, sum_by, widened
+from hartley.ranges.counting import Summary, distinct, numbered, sum_by, widened
 from hartley.ranges.distribution import largest_ratio
 from hartley.report import Tile
 from hartley.text import (
@@ -218,7 +218,7 @@ class Verdict:
         """Return the verdict where the record is the secret, of people with several rows."""
         persons, classes = numbered(persons), numbered(classes)
         people, groups = int(persons.max()) + 1, int(classes.max()) + 1
-        who, where = np.divmod(np.unique(persons * groups + classes), groups)
+        who, where = np.divmod(distinct(persons * groups + classes), groups)
         sizes, stays = np.bincount(where), np.bincount(who)
         alike = np.minimum.reduceat(sizes[where], np.cumsum(stays) - stays)
         found, left = int((alike == 1).sum()), int(alike.min())
@@ -282,7 +282,7 @@ class Verdict:
             np.add.reduceat(times, first),
         )
         sizes, stays = np.bincount(where), np.bincount(who)
-        holds = np.unique(holder * values + cell_secret[cell])
+        holds = distinct(holder * values + cell_secret[cell])
         totals = np.bincount(holds % values)
         starts = np.flatnonzero(np.diff(cell_class, prepend=-1))
 
@@ -294,7 +294,7 @@ class Verdict:
         left = _values_left(where, stays, np.bincount(cell_class), cell_secret, starts)
 
         def count(counted: NDArray[np.bool_]) -> int:
-            return int(np.unique(who[counted]).size)
+            return int(np.count_nonzero(np.diff(who[counted], prepend=-1)))
 
         def known(share: Fraction) -> int:
             a, b = share.numerator, share.denominator
@@ -575,23 +575,24 @@ def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[st
 
 
 def _values_left(
-    where: Codes, stays: Codes, distinct: Codes, cell_secret: Codes, starts: Codes
+    where: Codes, stays: Codes, secrets: Codes, cell_secret: Codes, starts: Codes
 ) -> Codes:
     """Return how many secrets the classes of each person hold together.
 
-    ``where`` lists the classes of each person, person by person, and ``stays`` how many they are.
+    ``where`` lists the classes of each person, person by person, and ``stays`` how many they are;
+    ``secrets`` how many secrets each class holds.
     """
     ends = np.cumsum(stays)
-    left = np.maximum.reduceat(distinct[where], ends - stays)
+    left = np.maximum.reduceat(secrets[where], ends - stays)
     values = int(cell_secret.max()) + 1
     # All that has to be looked at: people in several classes, none of which holds all secrets.
     several = np.flatnonzero((stays > 1) & (left < values))
-    widths = np.add.reduceat(distinct[where], ends - stays)[several]
+    widths = np.add.reduceat(secrets[where], ends - stays)[several]
     for part in np.split(several, np.flatnonzero(np.diff(np.cumsum(widths) // MOST_PAIRS)) + 1):
         theirs = where[_ranges((ends - stays)[part], stays[part])]
-        long = distinct[theirs]
+        long = secrets[theirs]
         person = np.repeat(np.repeat(part, stays[part]), long)
-        keys = np.unique(person * values + cell_secret[_ranges(starts[theirs], long)])
+        keys = distinct(person * values + cell_secret[_ranges(starts[theirs], long)])
         left[part] = np.bincount(keys // values, minlength=left.size)[part]
     return left
 
