@@ -378,9 +378,9 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
             secrets[secret, SEEN] += 1
             held = np.int64(secrets[secret, ROWS])
             fewest, of_most = min(fewest, held), max(of_most, held)
-            if total > held * size:  # as if it occurred here once
-                above += 1
-                usual += held
+            raised = np.int64(total > held * size)  # as if it occurred here once
+            above += raised
+            usual += raised * held
             if parent[secret] != root:
                 root = join(parent, root, secret)
             grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
@@ -397,11 +397,10 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
                     held = np.int64(secrets[grouped[i], ROWS])
                     row_bits += times * np.log2(times)
                     best = max(best, times / held)
-                    if total > held * size:
-                        above += times - 1
-                    elif times * total > held * size:
-                        above += times
-                        usual += held
+                    once = np.int64(total > held * size)
+                    raised = np.int64(times * total > held * size)
+                    above += raised * times - once
+                    usual += (raised - once) * held
                     if times > most or (times == most and held > of_most):
                         most, of_most = times, held
                     here, there = times * of_gained, gained * held

@@ -79,7 +79,7 @@ class Pairs:
     def distinct_images(self, image: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many distinct images of the secret each released code leaves possible."""
         width = int(image.max(initial=0)) + 1
-        keys = np.unique(self.released * width + image[self.secret])
+        keys = distinct(self.released * width + image[self.secret])
         return np.bincount(keys // width, minlength=self.sizes[1])
 
     def labels(self) -> NDArray[np.int32]:

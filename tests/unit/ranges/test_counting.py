@@ -242,14 +242,14 @@ def test_what_is_likely_is_exact_in_tables_of_any_size(seed, scale):
     counter.add_shares(pairs.secret[order], pairs.released[order], pairs.counts[order])
     total = sum(counts.values())
     held = [sum(n for (x, _), n in counts.items() if x == one) for one in range(sizes[0])]
-    for summary in (Summary.of_pairs(pairs), Summary.of_tally(counter.finish())[0]):
-        assert summary.likely.dtype == (object if total >= 2**31 else np.int64)
+    for found in (Summary.of_pairs(pairs), Summary.of_tally(counter.finish())[0]):
+        assert found.likely.dtype == (object if total >= 2**31 else np.int64)
         for y in range(sizes[1]):
             here = {x: n for (x, at), n in counts.items() if at == y}
             size = sum(here.values())
             raised = max((Fraction(n, held[x]), n, held[x]) for x, n in here.items())
             above = [x for x, n in here.items() if Fraction(n, size) > Fraction(held[x], total)]
-            assert summary.likely[:, y].tolist() == [
+            assert found.likely[:, y].tolist() == [
                 *max((n, held[x]) for x, n in here.items()),
                 *raised[1:],
                 sum(here[x] for x in above),

@@ -515,7 +515,7 @@ def test_a_sentence_says_of_how_many_it_is_certain_because_they_are_alone(rows, 
     assert said in ward(*rows).sentence
 
 
-# --- what a gate, a sweep and a page are told ------------------------------------------------------
+# --- what a gate, a sweep and a page are told -----------------------------------------------------
 
 
 def test_people_are_counted_whether_or_not_a_secret_is_missing():
@@ -618,8 +618,6 @@ def test_people_who_are_counted_by_the_billion_have_an_exact_verdict():
     assert verdict.shift == Fraction(2999, 3000) - Fraction(1, 2)
     near = NearbyPeople.of_pairs(pairs, [1, 9], Fraction(2), SHARES)
     assert (near.told, near.known[Fraction(99, 100)]) == (0, 6_000_000_000)
-    records = Verdict.of_summary(Summary.of_records(np.array([2**31, 2**31])), ["r"], ["ROW"])
-    assert (records.shift, records.gain) == (Fraction(1, 2), 2)
 
 
 def test_a_table_of_counts_of_billions_of_rows_is_audited(monkeypatch):

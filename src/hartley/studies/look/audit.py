@@ -50,7 +50,7 @@ from hartley.text import conjugate, direction, listed, number, share_text, unit_
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,16 +97,17 @@ class NearbyPeople:
 def _window_ends(values: Sequence[Any], width: Fraction) -> Codes:
     """Return for each of some rising numbers how many are at most it plus a width, exactly."""
     exact = [
-        value if value is None or math.isinf(value) else parse_number(value, name="the secret")
+        value if math.isinf(value) else parse_number(value, name="the secret")
         for value in values
+        if value is not None
     ]
     ends, end = [], 0
     for low in exact:
-        high = low if low is None or math.isinf(low) else low + width
-        while end < len(exact) and (high is None or exact[end] is not None and exact[end] <= high):
+        high = low if math.isinf(low) else low + width
+        while end < len(exact) and exact[end] <= high:
             end += 1
         ends.append(end)
-    return np.array(ends, np.int64)
+    return np.array([*ends, *[len(values)] * (len(values) - len(exact))], np.int64)
 
 
 @dataclass(frozen=True)
@@ -378,77 +379,67 @@ class Verdict:
         return tuple(filter(None, (self._first, self._nearby, self._second)))
 
     @property
-    def _first(self) -> str:  # noqa: PLR0911 - one word a sentence
-        released, secret = _columns(self.released), _columns(self.secret)
-        share, known = share_text(self.certainty), self.nearly_told
-        if self.secret_is_record:
-            return self._of_record(released)
+    def _first(self) -> str:
+        secret, known = _columns(self.secret), self.nearly_told
+        certainty = f"{share_text(self.certainty)} certainty"
+        sure = f"with at least {certainty}"
+        surest = f"in the surest group {share_text(self.largest_share)} have the same"
         match self.word:
+            case _ if self.secret_is_record:
+                said = self._of_record
             case "tells":
                 of_them = "" if self.told_alone == self.told else f"of {self.told_alone:,} of them "
                 alone = f", {of_them}because nobody else has their values" * bool(self.told_alone)
-                more = known > self.told
-                return (
-                    f"From {released}, the {secret} of {_people(self.told, self.people)} is "
-                    f"certain{alone}"
-                    + (
-                        f", and of {known:,} it is known with at least {share} certainty."
-                        if more
-                        else "."
-                    )
-                )
+                more = f", and of {known:,} it is known {sure}" * (known > self.told)
+                told = _people(self.told, self.people)
+                said = f"the {secret} of {told} is certain{alone}{more}."
             case "nearly tells":
-                return (
-                    f"From {released}, nobody's {secret} is certain, but that of "
-                    f"{_people(known, self.people)} is known with at least {share} certainty: in "
-                    f"the surest group {share_text(self.largest_share)} have the same value."
+                people = _people(known, self.people)
+                said = (
+                    f"nobody's {secret} is certain, but that of {people} is known {sure}: {surest} "
+                    "value."
                 )
             case "rules out":
-                return (
-                    f"From {released}, nobody's {secret} is known with {share} certainty, but some "
-                    f"value is ruled out for {_people(self.ruled_out, self.people)}: at worst "
+                said = (
+                    f"nobody's {secret} is known with {certainty}, but some value is "
+                    f"ruled out for {_people(self.ruled_out, self.people)}: at worst "
                     f"{self.left:,} of {self.values:,} values stay possible."
                 )
             case "shifts" if not self.shift:
-                return (
-                    f"From {released}, every value of {secret} is as likely as in the whole table, "
-                    f"but it is missing in {count_of(self.left_out, 'row')}, which "
+                said = (
+                    f"every value of {secret} is as likely as in the whole table, but it is "
+                    f"missing in {count_of(self.left_out, 'row')}, which "
                     f"{conjugate(self.left_out, 'is')} left out: {share_text(self.absent[1])} of "
                     f"one group, {share_text(self.absent[0])} of another."
                 )
             case "shifts":
-                factor = (
-                    f"one is up to {times(self.gain, up=True)} as likely as in the whole table; "
-                    if self.gain > 1
-                    else ""
+                factor = times(self.gain, up=True)
+                likely = f"one is up to {factor} as likely as in the whole table; "
+                said = (
+                    f"every value of {secret} stays possible for everybody, but not equally "
+                    f"likely: {likely * (self.gain > 1)}{surest}."
                 )
-                return (
-                    f"From {released}, every value of {secret} stays possible for everybody, but "
-                    f"not equally likely: {factor}in the surest group "
-                    f"{share_text(self.largest_share)} have the same."
+            case _:
+                only = self.groups == 1
+                groups = "its only group" if only else f"each of its {self.groups:,} groups"
+                said = (
+                    f"nothing follows about {secret}: in {groups} every value is as likely as in "
+                    "the whole table."
                 )
-        groups = f"each of its {self.groups:,} groups" if self.groups > 1 else "its only group"
-        return (
-            f"From {released}, nothing follows about {secret}: in {groups} every value is as "
-            "likely as in the whole table."
-        )
+        return f"From {_columns(self.released)}, {said}"
 
-    def _of_record(self, released: str) -> str:
+    @property
+    def _of_record(self) -> str:
         if self.told:
             verb = "is" if self.told == 1 or self.people == 1 else "are"
-            return (
-                f"From {released}, {_people(self.told, self.people)} {verb} found for certain: "
-                "nobody else has their values."
-            )
+            people = _people(self.told, self.people)
+            return f"{people} {verb} found for certain: nobody else has their values."
         if self.ruled_out:
             return (
-                f"From {released}, nobody is found for certain, but at worst {self.left:,} of "
-                f"{self.values:,} records stay possible."
+                f"nobody is found for certain, but at worst {self.left:,} of {self.values:,} "
+                "records stay possible."
             )
-        return (
-            f"From {released}, nothing follows about which record is whose: all of them have the "
-            "same values."
-        )
+        return "nothing follows about which record is whose: all of them have the same values."
 
     @property
     def _nearby(self) -> str:
