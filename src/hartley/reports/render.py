@@ -138,7 +138,7 @@ def print_report(report: Report, console: Console, most: int | None = None) -> N
     console.print(Text(wrapped(report.name, console.width), "dim"))
     console.print(Text(report.headline, "bold"), soft_wrap=not console.is_terminal)
     if report.lead:
-        console.print(Text(report.lead), soft_wrap=not console.is_terminal)
+        console.print(Text(wrapped(report.lead, console.width)))
     _print_tiles(report.tiles, console)
     fitting: Sequence[Section | None] = shown
     if most is not None:

@@ -548,14 +548,12 @@ class AuditReport(Readable):
             reading="Further right is less useful; further down is more private. The lower picture "
             "shows how many people it is about.",
         )
+        signs = ("L⋆", ""), ("L₀", ""), ("I⋆", ""), ("maximal leakage", "L̃⋆")
         headings = (
             Heading("step"),
             Heading("largest distortion", "number", "distortion"),
             Heading("released values", "number", "values"),
-            Heading("L⋆", "number"),
-            Heading("L₀", "number"),
-            Heading("I⋆", "number"),
-            Heading("maximal leakage", "number", "L̃⋆"),
+            *(Heading(name, "number", sign) for name, sign in signs),
             Heading("mutual information", "number", "I"),
             Heading("people told", "number", "told"),
             Heading(f"people {nearly}", "number", nearly),
@@ -566,14 +564,8 @@ class AuditReport(Readable):
                 point.step,
                 f"{point.distortion:.4g}",
                 f"{point.released_values:,}",
-                f"{point.maximal_guessing_leakage:.4f}",
-                f"{point.nonstochastic_leakage:.4f}",
-                f"{point.maximin_information:.4f}",
-                f"{point.maximal_leakage:.4f}",
-                f"{point.mutual_information:.4f}",
-                f"{point.told:,}",
-                f"{point.known:,}",
-                f"{point.among_few:,}",
+                *(f"{getattr(point, name):.4f}" for name, *_ in SWEPT),
+                *(f"{people:,}" for people in (point.told, point.known, point.among_few)),
             )
             for point in self.sweep
         )

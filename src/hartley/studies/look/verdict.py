@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -222,26 +222,21 @@ class Verdict:
         who, where = np.divmod(distinct(persons * groups + classes), groups)
         sizes, stays = np.bincount(where), np.bincount(who)
         alike = np.minimum.reduceat(sizes[where], np.cumsum(stays) - stays)
-        found, left = int((alike == 1).sum()), int(alike.min())
-        return cls(
-            released=tuple(released),
-            secret=("record",),
+        found = int((alike == 1).sum())
+        records = Summary.of_records(sizes)
+        one = cls.of_summary(records, released, ["ROW"], certainty, secret_is_record=True)
+        return replace(
+            one,
             people=people,
-            groups=groups,
             values=people,
             told=found,
             told_alone=found,
-            told_uncommon=0,
+            known=dict.fromkeys(one.known, found),
             ruled_out=int((alike < people).sum()),
-            left=left,
-            guess_right=Fraction(groups, who.size),
             guess_right_before=Fraction(int(stays.max()), who.size),
-            largest_share=Fraction(1, left),
-            gain=Fraction(people, left),
-            shift=Fraction(people - left, people),
-            secret_is_record=True,
+            gain=Fraction(people, one.left),
+            shift=Fraction(people - one.left, people),
             in_several=who.size > people,
-            **_certainties(lambda _: found, certainty),
         )
 
     @classmethod
