@@ -326,8 +326,8 @@ def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> ND
 
 def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the different codes in their order, by a sort, which is quicker than hashing them."""
-    codes = np.sort(codes)
-    return codes[np.diff(codes, prepend=-1) != 0]
+    ordered: NDArray[np.int64] = np.sort(codes)
+    return ordered[np.diff(ordered, prepend=-1) != 0]
 
 
 @dataclass(frozen=True)

@@ -450,7 +450,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         ordering = _ordering(column, known.kind, tally, ordered)
         groups = hierarchy.get(column)
         levels = None if groups is None else levels_of(column, tally.values, groups, view.table)
-        verdict = judge.verdict((column,), tally, lambda tally=tally: tally.values)
+        verdict = judge.verdict((column,), tally, tally.list_values)
         findings.append(_findings(known, tally, ordering, levels, base, verdict))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
@@ -458,6 +458,7 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
     people = ExposureCounts.of_classes(classes.sizes, few)
     if unit is not None or (known_roles and known_roles.named("household", "weight")):
         exposure = record_exposure(opened, named[0], roles=known_roles, unit=unit)
+        assert exposure.sizes is not None
         people = exposure.people(few)
         alike = np.arange(exposure.sizes.size)
         classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)

@@ -685,8 +685,15 @@ def audit(  # noqa: PLR0913 - each is one choice of the user's
     people = judge.people(few, None if relation.left_out else summary.released_rows)
     points: tuple[SweepPoint, ...] = ()
     if wish is not None:
-        more = {"few": few, "left_out": relation.left_out, "base": base, "progress": progress}
-        points = sweep_steps(judge, secrets, wish, **more)
+        points = sweep_steps(
+            judge,
+            secrets,
+            wish,
+            few=few,
+            left_out=relation.left_out,
+            base=base,
+            progress=progress,
+        )
     return AuditReport(
         table=opened.name,
         secret=relation.secret_names,

@@ -267,15 +267,21 @@ class Judge:
         """
         if self.unit is not None or (self.roles and self.roles.named("household", "weight")):
             needed = self.released if self.missing == "drop" else ()
-            more = {"roles": self.roles, "needed": needed, "unit": self.unit}
-            return record_exposure(self.table, self.released, bins=self.bins, **more).people(k)
+            return record_exposure(
+                self.table,
+                self.released,
+                bins=self.bins,
+                roles=self.roles,
+                needed=needed,
+                unit=self.unit,
+            ).people(k)
         sizes = self.relate(()).summary.released_rows if sizes is None else sizes
         return ExposureCounts.of_classes(sizes, k)
 
     def verdicts(self, secret: Sequence[str], relation: Relation) -> tuple[Verdict, ...]:
         """Judge each secret column, and all together at the end; the record if there are none."""
-        judged = [((name,), self.relate(name)) for name in secret if len(secret) > 1]
-        judged.append((tuple(secret), relation))
+        alone = [((name,), self.relate(name)) for name in secret if len(secret) > 1]
+        judged = *alone, (secret, relation)
         return tuple(self.verdict(name, one, one.secret_values.all) for name, one in judged)
 
     def verdict(

@@ -512,9 +512,9 @@ def groups_of(
 
     named = {} if roles is None else roles.columns
     return {
-        name: read_hierarchy(named[name].hierarchy, name, table)
+        name: read_hierarchy(path, name, table)
         for name in columns
-        if name in named and named[name].hierarchy is not None
+        if name in named and (path := named[name].hierarchy) is not None
     }
 
 
@@ -585,8 +585,8 @@ def _values_left(
 
 def _ranges(first: Codes, lengths: Codes) -> Codes:
     """Return the places of ranges, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
+    before: Codes = np.cumsum(lengths) - lengths
+    return np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def _columns(names: Sequence[str]) -> str:
