@@ -327,7 +327,8 @@ def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> ND
 def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the different codes in their order, by a sort, which is quicker than hashing them."""
     ordered: NDArray[np.int64] = np.sort(codes)
-    return ordered[np.diff(ordered, prepend=-1) != 0]
+    different: NDArray[np.bool_] = np.diff(ordered, prepend=-1) != 0
+    return ordered[different]
 
 
 @dataclass(frozen=True)
