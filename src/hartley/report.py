@@ -108,6 +108,8 @@ class Report:
     sections: tuple[Section, ...] = ()
     small_print: str = ""
     """What stands at the end of a page."""
+    lead: str = ""
+    """What stands below the headline, in smaller letters."""
 
 
 class Reported(Protocol):

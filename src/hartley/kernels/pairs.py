@@ -249,7 +249,7 @@ class PairTally:
             np.zeros(width, np.int64),
             np.zeros(width, np.int64),
             np.full(width, -1, np.int32),
-            np.zeros((width, 5), np.int64),
+            np.zeros((width, 6), np.int64),
         )
         row_bits, peaks = np.zeros((2, layout.parts))
         total = int(self._secret_rows.sum())
@@ -363,7 +363,7 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
         if start == end:
             continue
         distinct, root, fewest = start, find_root(parent, grouped[start]), np.int64(1) << 62
-        moved, absent, size = np.int64(0), np.int64(total), np.int64(end - start)
+        above, usual, size = np.int64(0), np.int64(0), np.int64(end - start)
         of_most = np.int64(0)
         for i in range(start, end):
             secret = grouped[i]
@@ -378,8 +378,9 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
             secrets[secret, SEEN] += 1
             held = np.int64(secrets[secret, ROWS])
             fewest, of_most = min(fewest, held), max(of_most, held)
-            moved += abs(total - held * size)  # as if it occurred here once
-            absent -= held
+            raised = np.int64(total > held * size)  # as if it occurred here once
+            above += raised
+            usual += raised * held
             if parent[secret] != root:
                 root = join(parent, root, secret)
             grouped[distinct] = secret  # never ahead of i: the front holds the distinct ones
@@ -396,13 +397,16 @@ def _count_part(  # noqa: PLR0913, PLR0917, C901 - one pass over the cache count
                     held = np.int64(secrets[grouped[i], ROWS])
                     row_bits += times * np.log2(times)
                     best = max(best, times / held)
-                    moved += abs(times * total - held * size) - abs(total - held * size)
+                    once = np.int64(total > held * size)
+                    raised = np.int64(times * total > held * size)
+                    above += raised * times - once
+                    usual += (raised - once) * held
                     if times > most or (times == most and held > of_most):
                         most, of_most = times, held
                     here, there = times * of_gained, gained * held
                     if here > there or (here == there and times > gained):
                         gained, of_gained = times, held
-        likely[code] = most, of_most, gained, of_gained, moved + absent * size
+        likely[code] = most, of_most, gained, of_gained, above, usual
         peaks += best
     return row_bits, peaks
 
@@ -422,7 +426,7 @@ class PairCounter:
         self._parent = np.arange(secrets, dtype=np.int32)
         self._first = np.zeros(released, np.int32)
         self._peak = np.zeros(released, np.float64)
-        self._likely = np.zeros((released, 5), np.int64)
+        self._likely = np.zeros((released, 6), np.int64)
         self._row_bits: list[float] = []
 
     def add(
@@ -442,9 +446,9 @@ class PairCounter:
     ) -> None:
         """Take the same pairs again in the second pass."""
         np.maximum.at(self._peak, released, counts / self._secret_rows[secrets])
-        if (total := int(self._secret_rows.sum())) <= MOST_ROWS:
-            sides = self._secret_rows, self._released_rows
-            _add_likely(secrets, released, counts, *sides, total, self._likely)
+        sides = self._secret_rows, self._released_rows
+        total = int(self._secret_rows.sum())
+        add_likely(secrets, released, counts, *sides, total, self._likely)
 
     def finish(self) -> Tally:
         """Return what was counted."""
@@ -462,7 +466,7 @@ class PairCounter:
 
 
 @compiled
-def _add_likely(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
+def add_likely(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     secrets: NDArray[np.int64],
     released: NDArray[np.int64],
     counts: NDArray[np.int64],
@@ -471,18 +475,35 @@ def _add_likely(  # noqa: PLR0913, PLR0917 - a compiled loop takes plain arrays
     total: int,
     likely: NDArray[np.int64],
 ) -> None:
-    """Add distinct pairs to the rows of ``Summary.likely``."""
+    """Add distinct pairs to the rows of ``Summary.likely``; a row of zeros is none yet."""
     for i in range(counts.size):
         count, held, size = counts[i], secret_rows[secrets[i]], released_rows[released[i]]
         ours = likely[released[i]]
-        if ours[0] == 0:
-            ours[3], ours[4] = 1, total * size  # as if all values were absent
-        ours[4] += abs(count * total - held * size) - held * size
         if count > ours[0] or (count == ours[0] and held > ours[1]):
             ours[0], ours[1] = count, held
-        here, there = count * ours[3], ours[2] * held
-        if here > there or (here == there and count > ours[2]):
+        more = 1 if ours[3] == 0 else _compared(count, held, ours[2], ours[3])
+        if more > 0 or (more == 0 and count > ours[2]):
             ours[2], ours[3] = count, held
+        if _compared(count, size, held, total) > 0:
+            ours[4] += count
+            ours[5] += held
+
+
+@compiled
+def _compared(a: int, b: int, c: int, d: int) -> int:
+    """Return the sign of a / b - c / d, of positive numbers whose products may be too wide.
+
+    The parts before the point differ, or what follows it is compared: upside down.
+    """
+    sign = 1
+    while True:
+        first, second = a // b, c // d
+        if first != second:
+            return sign if first > second else -sign
+        a, c = a % b, c % d
+        if a == 0 or c == 0:
+            return sign * (int(a > 0) - int(c > 0))
+        a, b, c, d, sign = b, a, d, c, -sign
 
 
 @compiled

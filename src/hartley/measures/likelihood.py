@@ -29,7 +29,7 @@ def likelihood_gain(relation: CountedRange) -> Fraction:
         Fraction(2, 1)
     """
     summary = relation.summary
-    _, _, count, total, _ = summary.likely
+    count, total = summary.likely[2:4]
     return largest_ratio(count * summary.rows, total * summary.released_rows)
 
 

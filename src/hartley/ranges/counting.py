@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,10 @@ DEFAULT_MEMORY = 2_000_000_000
 """Rows that need more than this many bytes are grouped by the engine instead."""
 TALLY_FROM = 200_000
 """Larger tables, on an engine that codes them, stream through the kernel and list no pairs."""
+CODES_A_ROW = 8
+"""Codes up to so many a row are numbered by a table of them, others by a sort."""
+MOST_ROWS = 2**31 - 1
+"""Products of two counts of so many rows fit into 63 bits."""
 LARGEST_LIST = 50_000_000
 """More distinct pairs than this are never listed in memory."""
 
@@ -75,7 +79,7 @@ class Pairs:
     def distinct_images(self, image: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many distinct images of the secret each released code leaves possible."""
         width = int(image.max(initial=0)) + 1
-        keys = np.unique(self.released * width + image[self.secret])
+        keys = distinct(self.released * width + image[self.secret])
         return np.bincount(keys // width, minlength=self.sizes[1])
 
     def labels(self) -> NDArray[np.int32]:
@@ -111,10 +115,10 @@ class Summary:
     """Sum over the pairs of count * log2(count)."""
     peak_share: float
     """Sum over the released values of the largest count(pair) / count(secret)."""
-    likely: NDArray[np.int64]
+    likely: NDArray[Any]
     """For every released value: count and total of its commonest secret, those of the secret whose
-    share it raises most (of equal ones the larger), and 2 n_i n times the share of it that has to
-    move to be like the table; zeros in tables of more than 2^31 - 1 rows."""
+    share it raises most (of equal ones the larger), and of all secrets whose share it raises. Of
+    more than 2^31 - 1 rows these are Python's integers, since products of counts are wider."""
 
     @property
     def secrets(self) -> int:
@@ -182,7 +186,7 @@ class Summary:
             released_labels=by_code[tally.first_secret[released]],
             row_bits=tally.row_bits,
             peak_share=tally.peak_share,
-            likely=tally.likely[:, released],
+            likely=widened(tally.likely[:, released], int(tally.secret_rows.sum())),
         )
         return summary, secrets, released
 
@@ -203,7 +207,10 @@ class Summary:
             released_labels=classes,
             row_bits=0.0,
             peak_share=float(released),
-            likely=np.stack([np.ones_like(counts)] * 4 + [2 * counts * (rows - counts)]),
+            likely=widened(
+                np.stack([np.ones_like(counts)] * 4 + [np.where(counts < rows, counts, 0)] * 2),
+                rows,
+            ),
         )
 
 
@@ -266,8 +273,16 @@ def _renumbered(labels: NDArray[np.int32]) -> NDArray[np.int32]:
     return ranks[places]
 
 
-def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return what ``Summary.likely`` holds, from listed pairs."""
+    rows, sizes = int(pairs.counts.sum()), sum_by(pairs.released, pairs.counts, pairs.sizes[1])
+    if rows > MOST_ROWS:
+        from hartley.kernels.pairs import add_likely
+
+        likely = np.zeros((sizes.size, 6), np.int64)
+        columns = pairs.secret, pairs.released, pairs.counts
+        add_likely(*columns, secret_rows, sizes, rows, likely)
+        return widened(likely.T, rows)
     counts, totals, starts = pairs.counts, secret_rows[pairs.secret], pairs.offsets[:-1]
 
     def largest(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,10 +297,24 @@ def _likely(pairs: Pairs, secret_rows: NDArray[np.int64]) -> NDArray[np.int64]:
     raising = np.where(second == largest(second)[pairs.released], counts, 0)
     raised = largest(raising)
     of_raised = largest(np.where(raising == raised[pairs.released], totals, 0))
-    rows, sizes = int(counts.sum()), np.add.reduceat(counts, starts)
-    held = sizes[pairs.released]
-    moved = np.add.reduceat(np.abs(counts * rows - totals * held) - totals * held, starts)
-    return np.stack([most, of_most, raised, of_raised, moved + rows * sizes])
+    above = counts * rows > totals * sizes[pairs.released]
+    all_raised = (np.add.reduceat(numbers * above, starts) for numbers in (counts, totals))
+    return np.stack([most, of_most, raised, of_raised, *all_raised])
+
+
+def widened(numbers: NDArray[np.int64], rows: int) -> NDArray[Any]:
+    """Return numbers as Python's integers if products with counts of so many rows are wider."""
+    return numbers.astype(object) if rows > MOST_ROWS else numbers
+
+
+def numbered(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number codes from 0 on without gaps, in their order."""
+    top = int(codes.max(initial=-1)) + 1
+    if top > CODES_A_ROW * codes.size:
+        return np.unique(codes, return_inverse=True)[1]
+    seen = np.zeros(top, bool)
+    seen[codes] = True
+    return (np.cumsum(seen) - 1)[codes]
 
 
 def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -293,6 +322,13 @@ def sum_by(codes: NDArray[np.int64], counts: NDArray[np.int64], size: int) -> ND
     total = np.zeros(size, np.int64)
     np.add.at(total, codes, counts)
     return total
+
+
+def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different codes in their order, by a sort, which is quicker than hashing them."""
+    ordered: NDArray[np.int64] = np.sort(codes)
+    different: NDArray[np.bool_] = np.diff(ordered, prepend=-1) != 0
+    return ordered[different]
 
 
 @dataclass(frozen=True)
@@ -319,7 +355,7 @@ def tally_pairs(
     groups them, spilling to disk, and only the distinct pairs stream by. Memory then grows with
     the two ranges alone.
     """
-    from hartley.kernels.pairs import MOST_ROWS, PairTally, bytes_needed, table_changed
+    from hartley.kernels.pairs import PairTally, bytes_needed, table_changed
 
     def count() -> CodedTally:
         with coded_rows(view, secret_at, released_at, memory_limit) as rows:

@@ -20,6 +20,7 @@ from hartley.ranges.counting import (
     RecordOrigin,
     Summary,
     TableOrigin,
+    numbered,
 )
 from hartley.ranges.joint_range import JointValues, Values, encode_list
 from hartley.text import conjugate, count_of, share_text
@@ -400,21 +401,10 @@ class ExposureCounts:
     """An estimate by sampling weights of how many people would be found in the population."""
 
     @classmethod
-    def of_classes(
-        cls,
-        sizes: NDArray[np.int64],
-        k: int = FEW,
-        secrets_left: NDArray[np.int64] | None = None,
-    ) -> ExposureCounts:
+    def of_classes(cls, sizes: NDArray[np.int64], k: int = FEW) -> ExposureCounts:
         """Count people by the sizes of the classes that a release does not tell apart."""
         check_group_size(k)
-        return cls(
-            rows=int(sizes.sum()),
-            k=k,
-            unique=int((sizes == 1).sum()),
-            among_few=int(sizes[sizes < k].sum()),
-            given_away=None if secrets_left is None else int(sizes[secrets_left == 1].sum()),
-        )
+        return cls(int(sizes.sum()), k, int((sizes == 1).sum()), int(sizes[sizes < k].sum()))
 
     @property
     def sentence(self) -> str:
@@ -465,16 +455,15 @@ def check_group_size(k: object) -> None:
 
 
 def household_codes(encoded: Sequence[tuple[NDArray[np.int64], list[Any]]]) -> NDArray[np.int64]:
-    """Return the household of every record; who has none has one of their own."""
+    """Return the household of every record, from 0 on; who has none has one of their own."""
     from hartley.ranges.classes import combine_codes  # not needed to count people
 
-    combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
-    homes = np.unique(combined, return_inverse=True)[1]
+    homes, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
     alone = np.zeros(homes.size, bool)
     for codes, values in encoded:
         alone |= is_missing(codes, values)
     homes[alone] = int(homes.max(initial=-1)) + 1 + np.arange(int(alone.sum()))
-    return homes
+    return numbered(homes)
 
 
 def is_missing(codes: NDArray[np.int64], values: Sequence[Any]) -> NDArray[np.bool_]:

@@ -137,11 +137,13 @@ def print_report(report: Report, console: Console, most: int | None = None) -> N
     console.print()
     console.print(Text(wrapped(report.name, console.width), "dim"))
     console.print(Text(report.headline, "bold"), soft_wrap=not console.is_terminal)
+    if report.lead:
+        console.print(Text(wrapped(report.lead, console.width)))
     _print_tiles(report.tiles, console)
     fitting: Sequence[Section | None] = shown
     if most is not None:
         tiles = "; ".join(f"{tile.number} {tile.text}" for tile in report.tiles)
-        above = (report.name, report.headline, tiles)
+        above = (report.name, report.headline, report.lead, tiles)
         fitting = _fitting(shown, console, most - sum(_height(t, console) for t in above) - 2)
     for place, section in enumerate(fitting):
         if section is not None:
@@ -309,7 +311,7 @@ def plain_text(report: Report) -> str:
         sex tells half.
         • leakage L₀: 1.00 bits. Half of it.
     """
-    lines = [wrapped(report.headline, WIDTH)]
+    lines = [wrapped(text, WIDTH) for text in (report.headline, report.lead) if text]
     for place, section in enumerate(shown_sections(report)):
         paragraph = " ".join(section.sentences)
         told = [f"{section.title}: {paragraph}" if place else paragraph] if paragraph else []
@@ -341,6 +343,7 @@ def _read_rows(table: Grid | None) -> Iterator[str]:
 def notebook(report: Report) -> str:
     """Return the headline, sentences and tables with meanings as HTML."""
     out = [f"<p><b>{html.escape(report.headline)}</b></p>"]
+    out += [f"<p>{html.escape(report.lead)}</p>"] if report.lead else []
     for section in shown_sections(report):
         said = "".join(f"<li>{html.escape(s)}</li>" for s in (*section.sentences, *section.points))
         out.append(f"<ul>{said}</ul>" if said else "")

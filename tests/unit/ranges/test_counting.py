@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter, defaultdict
 from dataclasses import fields
+from fractions import Fraction
 
 import networkx as nx
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from hartley import open_table
 from hartley.errors import EngineError
-from hartley.kernels.pairs import PairTally
+from hartley.kernels.pairs import PairCounter, PairTally
 from hartley.ranges import counting as summary
 from hartley.ranges.counting import Pairs, Summary, tally_pairs
 from hartley.tables import counts as counting
@@ -219,3 +221,37 @@ def test_integers_spread_too_wide_are_numbered_by_the_engine(monkeypatch):
     assert (tally.released.low, tally.released.width) == (1, 4)
     monkeypatch.setattr(counting, "WIDEST_CODE", 3)
     assert tally_pairs(view, [0], [1]).released.low is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("scale", [1, 10**6, 10**8, 10**9])
+def test_what_is_likely_is_exact_in_tables_of_any_size(seed, scale):
+    draw = random.Random(seed)  # noqa: S311 - random cases, not secrets
+    sizes = draw.randint(1, 4), draw.randint(1, 4)
+    cells = {(x, x % sizes[1]) for x in range(sizes[0])} | {
+        (y % sizes[0], y) for y in range(sizes[1])
+    }
+    cells |= {(draw.randrange(sizes[0]), draw.randrange(sizes[1])) for _ in range(6)}
+    # Counts that differ by little: shares whose products differ in the last digits alone.
+    counts = {cell: scale * draw.randint(1, 3) + draw.choice([0, 0, 1]) for cell in cells}
+    secret, released = np.array(list(counts)).T
+    pairs = Pairs.gather(secret, released, np.array(list(counts.values())), sizes)
+    counter = PairCounter(secrets=sizes[0], released=sizes[1])
+    counter.add(pairs.secret, pairs.released, pairs.counts)
+    order = np.random.default_rng(seed).permutation(pairs.secret.size)
+    counter.add_shares(pairs.secret[order], pairs.released[order], pairs.counts[order])
+    total = sum(counts.values())
+    held = [sum(n for (x, _), n in counts.items() if x == one) for one in range(sizes[0])]
+    for found in (Summary.of_pairs(pairs), Summary.of_tally(counter.finish())[0]):
+        assert found.likely.dtype == (object if total >= 2**31 else np.int64)
+        for y in range(sizes[1]):
+            here = {x: n for (x, at), n in counts.items() if at == y}
+            size = sum(here.values())
+            raised = max((Fraction(n, held[x]), n, held[x]) for x, n in here.items())
+            above = [x for x, n in here.items() if Fraction(n, size) > Fraction(held[x], total)]
+            assert found.likely[:, y].tolist() == [
+                *max((n, held[x]) for x, n in here.items()),
+                *raised[1:],
+                sum(here[x] for x in above),
+                sum(held[x] for x in above),
+            ]

@@ -275,7 +275,7 @@ def test_a_result_says_itself_everywhere(make, table, outline_of, printed, tmp_p
     for width in (60, 110):
         lines = printed(report, width).splitlines()
         assert all(cell_len(line) <= width for line in lines if line not in report.headline)
-    assert report.headline == result.headline
+    assert f"{report.headline} {report.lead}".rstrip() == result.headline
     assert str(result).startswith(result.headline[:60])
     assert plot(result).axes
     assert write_html(result, tmp_path / "page.html").read_text().startswith(text[:1000])

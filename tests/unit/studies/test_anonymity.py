@@ -172,8 +172,8 @@ def test_k_is_the_leakage_about_the_record():
 def test_sentences_say_which_attacks_succeed_and_name_no_value():
     report = anonymity(WARD, keys=["age", "zip"], confidential="ill")
     text = " ".join((report.headline, *report.sentences))
-    assert "succeeds for 4 of 10 records. 1 of 3 classes has one value only" in text
-    assert "Skewness attack on ill: succeeds for 2 of 10 records" in text
+    assert "succeeds for 4 of 10 rows. 1 of 3 classes has one value only" in text
+    assert "Skewness attack on ill: succeeds for 2 of 10 rows" in text
     assert "Missing values of age, in 2 rows" in text
     for value in ("flu", "hiv", "130", "148"):
         assert value not in text
@@ -184,7 +184,17 @@ def test_sentences_say_which_attacks_succeed_and_name_no_value():
         "about s: in its only group every value is as likely as in the whole table."
     )
     alone = anonymity({"a": [1]}, keys="a")
-    assert alone.sentences[0].startswith("1 record falls into 1 class of equal keys")
+    assert alone.sentences[0].startswith("1 row falls into 1 class of equal keys")
+
+
+def test_people_and_rows_are_called_by_their_names():
+    table = {"at": list("aabb"), "ill": list("xyxx"), "who": [1, 1, 2, 3]}
+    said = " ".join(str(anonymity(table, keys="at", confidential="ill", unit="who")).split())
+    assert "4 rows of 3 people fall into 2 classes" in said
+    assert "Some person shares its keys with no other." in said
+    assert "These measures count rows, not people." in said
+    assert "2 of 4" in said  # of rows, of whom all have one value
+    assert "measures count rows" not in str(anonymity(table, keys="at", confidential="ill"))
 
 
 def test_an_order_may_be_given_and_changes_the_distance():
@@ -336,7 +346,7 @@ def test_what_is_no_population_of_the_table_is_refused(population, message):
 def test_without_a_population_the_journalist_is_said_to_be_a_bound():
     alone = anonymity(WARD, keys="zip")
     assert (alone.journalist, alone.population) == (alone.prosecutor, None)
-    assert "is bounded by that of the prosecutor" in alone.risk
+    assert "the prosecutor's risk is the upper bound" in " ".join(str(alone).split())
     sampled = anonymity(WARD, keys="zip", population=WARD)
     assert sampled.journalist == alone.prosecutor
-    assert "the 10 people of the dict" in sampled.risk
+    assert "the 10 people of the dict" in " ".join(str(sampled).split())

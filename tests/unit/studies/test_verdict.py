@@ -12,7 +12,10 @@ import pytest
 import hartley
 from hartley import Relation
 from hartley.errors import HartleyError, OptionError
+from hartley.ranges import counting
 from hartley.ranges.counting import Pairs, Summary
+from hartley.reports.render import page
+from hartley.studies.check.gate import audit_gate
 from hartley.studies.look.exposure import audit_risks
 from hartley.studies.look.verdict import ONE_ROW, NearbyPeople, Verdict, worst
 
@@ -68,13 +71,16 @@ def defined(rows):
         "guess_right": Fraction(
             sum(max(len(set(cell[c, x])) for x in values) for c in classes), stands
         ),
-        "guess_right_before": Fraction(top, total),
+        "guess_right_before": Fraction(
+            max(sum(len(set(cell[c, x])) for c in classes) for x in values), stands
+        ),
     }
 
 
 def agree(verdict, rows):
     """Whether a verdict has the numbers of the definitions."""
     expected = defined(rows)
+    assert verdict.guess_right >= verdict.guess_right_before
     assert {name: getattr(verdict, name) for name in expected} == expected
 
 
@@ -389,7 +395,7 @@ def test_secrets_that_are_missing_in_some_classes_are_not_nothing():
     ):
         assert report.verdict.word == "shifts"
         assert (
-            "but it is missing in 1 row, which is left out: 33.33 % of one group, 20 % of all"
+            "but it is missing in 1 row, which is left out: 33.33 % of one group, 0 % of another"
             in report.headline
         )
     even = {"at": list("aaabbb"), "ill": ["x", "y", None] * 2}
@@ -507,3 +513,165 @@ def test_bad_distances_and_certainties(secret, options, words):
 )
 def test_a_sentence_says_of_how_many_it_is_certain_because_they_are_alone(rows, said):
     assert said in ward(*rows).sentence
+
+
+# --- what a gate, a sweep and a page are told -----------------------------------------------------
+
+
+def test_people_are_counted_whether_or_not_a_secret_is_missing():
+    table = {
+        "at": ["a"] * 4 + ["b"] * 4 + ["c"],
+        "s": ["x", "y"] * 4 + ["x"],
+        "t": ["u", "v"] * 4 + [None],
+    }
+    for missing in ("released", "value", "drop"):
+        report = hartley.audit(table, secret=["s", "t"], released="at", few=3, missing=missing)
+        assert (report.people.rows, report.people.unique, report.people.among_few) == (9, 1, 1)
+        assert (report.verdict.told, report.people.given_away) == (1, 1)
+        for reason in ("unique", "few", "told"):
+            assert audit_gate(report, reason)[0].findings
+    bare = {"at": table["at"], "s": ["x", "y"] * 4 + [None]}  # alone, and nothing is known of them
+    for made in (
+        hartley.audit(bare, secret="s", released="at", few=2),
+        hartley.anonymity(bare, keys="at", confidential="s", few=2),
+    ):
+        assert (made.people.unique, made.people.rows, made.verdict.people) == (1, 9, 8)
+    ages = bare | {"at": [1] * 4 + [2] * 4 + [30]}
+    report = hartley.audit(ages, secret="s", released="at", few=2, sweep={"at": [1, 40]})
+    assert [point.among_few for point in report.sweep] == [1, 0]
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_people_of_a_drop_are_those_with_all_released_values(unit):
+    table = {"at": ["a", "a", "b", None], "ill": ["x", "y", None, "y"], "who": [1, 2, 3, 4]}
+    report = hartley.audit(table, secret="ill", released="at", missing="drop", unit=unit)
+    assert (report.people.rows, report.people.unique, report.verdict.people) == (3, 1, 2)
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_points_of_a_sweep_say_what_an_audit_of_the_same_bins_says(unit):
+    table = {
+        "age": list(range(40)),
+        "s": ["x"] * 20 + ["y"] * 20,
+        "t": [str(i % 7) for i in range(40)],
+        "who": list(range(40)),
+    }
+    more = {"secret": ["s", "t"], "released": "age", "unit": unit, "few": 3}
+    report = hartley.audit(table, sweep={"age": [1, 3, 20]}, **more)
+    assert min(point.told for point in report.sweep) > 0
+    for point in report.sweep:
+        single = hartley.audit(table, bins={"age": point.step}, **more)
+        assert (point.told, point.known, point.given_away, point.among_few) == (
+            single.verdict.told,
+            single.verdict.nearly_told,
+            single.people.given_away,
+            single.people.among_few,
+        )
+    assert report.to_dict()["people"]["given_away"] == report.verdict.told
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_missing_secrets_are_compared_by_people(seed):
+    draw = random.Random(seed)
+    couples = {c: range(draw.randint(1, 4)) for c in "ab"}
+    rows = [(f"{c}{i}{x}", c, x) for c, each in couples.items() for i in each for x in "xy"]
+    lacking = [(p, c, None) for p, c, _ in rows for _ in range(draw.choice([0, 0, 1, 3]))]
+    names = ("who", "at", "ill")
+    table = dict(zip(names, map(list, zip(*rows, *lacking, strict=True)), strict=True))
+    share = {
+        c: Fraction(
+            len({p for p, at, _ in lacking if at == c}), len({p for p, at, _ in rows if at == c})
+        )
+        for c in "ab"
+    }
+    verdict = hartley.audit(table, secret="ill", released="at", unit="who").verdict
+    assert verdict == hartley.anonymity(table, keys="at", confidential="ill", unit="who").verdict
+    assert verdict.absent == (min(share.values()), max(share.values()))
+    assert verdict.word == ("nothing" if share["a"] == share["b"] else "shifts")
+
+
+def test_an_infinite_number_is_within_a_distance_of_itself_alone():
+    infinite = float("inf")
+    table = {
+        "at": ["a"] * 5 + ["b"] * 36,
+        "pay": [100, 101, 102, 103, 104.0, *range(34), infinite, -infinite],
+    }
+    verdict = hartley.audit(table, secret="pay", released="at", within=5).verdict
+    assert (verdict.within.told, verdict.within.width) == (5, 5)
+    assert hartley.audit(table, secret="pay", released="at").verdict.within is not None
+    table["pay"][5:8] = [None] * 3
+    valued = hartley.audit(table, secret="pay", released="at", within=5, missing="value").verdict
+    assert valued.within.told == 5
+    endless = {"at": list("aab"), "pay": [infinite, infinite, -infinite]}
+    known = hartley.audit(endless, secret="pay", released="at", within=1).verdict.within
+    assert (known.told, set(known.known.values())) == (3, {3})
+
+
+def test_people_who_are_counted_by_the_billion_have_an_exact_verdict():
+    counts = np.array([2_999_000_000, 1_000_000, 1_000_000, 2_999_000_000])
+    pairs = Pairs(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), counts, (2, 2))
+    verdict = Verdict.of_summary(Summary.of_pairs(pairs), ["ward"], ["diagnosis"], "0.9995")
+    assert (verdict.word, verdict.people) == ("nearly tells", 6_000_000_000)
+    assert list(verdict.known.values()) == [6_000_000_000] * 3 + [6_000_000_000]
+    assert verdict.guess_right == verdict.largest_share == Fraction(2999, 3000)
+    assert verdict.gain == Fraction(2999, 1500)
+    assert verdict.shift == Fraction(2999, 3000) - Fraction(1, 2)
+    near = NearbyPeople.of_pairs(pairs, [1, 9], Fraction(2), SHARES)
+    assert (near.told, near.known[Fraction(99, 100)]) == (0, 6_000_000_000)
+
+
+def test_a_table_of_counts_of_billions_of_rows_is_audited(monkeypatch):
+    monkeypatch.setattr(counting, "MOST_ROWS", 99)  # as if products of more were too wide
+    people = hartley.people(300)
+    report = hartley.audit(people, secret="diagnosis", released=["age", "sex"])
+    monkeypatch.undo()
+    expected = hartley.audit(people, secret="diagnosis", released=["age", "sex"])
+    assert report.verdicts == expected.verdicts
+    assert report.findings == expected.findings
+
+
+def test_households_count_in_every_command_with_and_without_a_unit():
+    table = {"home": [1, 1, 2, 3], "at": list("aabb"), "ill": list("xyxy"), "who": [1, 2, 3, 4]}
+    columns = {
+        "home": {"role": "household"},
+        "at": {"role": "key"},
+        "ill": {"role": "confidential"},
+    }
+    for unit in (None, "who"):
+        more = {"unit": unit, "roles": {"confirmed": True, "columns": columns}}
+        keyed, report = (made(table, few=2, **more) for made in (hartley.anonymity, hartley.audit))
+        assert keyed.k == 1
+        for people in (keyed.people, report.people):
+            assert (people.rows, people.unique, people.among_few) == (4, 2, 2)
+        made = hartley.anonymize(table, k=2, hierarchy={"at": {"a": ["c"], "b": ["c"]}}, **more)
+        assert made.levels == ((1, 2),)
+
+
+def test_the_first_sentence_is_the_headline_and_the_others_stand_below():
+    report = hartley.audit(hartley.people(300), secret="diagnosis", released="job")
+    shown = report.report()
+    first, *others = report.verdict.sentences
+    assert shown.headline == first
+    assert shown.lead.startswith(others[0])
+    assert report.headline == f"{shown.headline} {shown.lead}"
+    assert f"<h1>{first.replace(chr(39), '&#39;')}</h1>" in page(report)
+    assert others[0] in page(report)
+    assert report.to_dict()["verdict"]["sentence"] == " ".join(report.verdict.sentences)
+    keyed = hartley.anonymity(hartley.people(300), keys="job", confidential="diagnosis")
+    assert keyed.report().headline.endswith(first)
+    assert keyed.headline == f"{keyed.report().headline} {keyed.report().lead}"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_guess_at_the_record_is_no_better_without_the_release(seed):
+    draw = random.Random(seed)
+    rows = [(draw.randrange(5), draw.randrange(3)) for _ in range(draw.randint(1, 12))]
+    verdict = Verdict.of_records(*np.array(rows).T, ["r"])
+    stays = {*rows}
+    classes = {c: {p for p, at in stays if at == c} for _, c in rows}
+    assert verdict.guess_right == Fraction(len(classes), len(stays))
+    most = max(sum(p == one for p, _ in stays) for one, _ in rows)
+    assert verdict.guess_right_before == Fraction(most, len(stays)) <= verdict.guess_right
+    least = [min(len(classes[c]) for p, c in stays if p == one) for one in {p for p, _ in rows}]
+    assert (verdict.told, verdict.left) == (least.count(1), min(least))
+    assert verdict.ruled_out == sum(n < len(least) for n in least)

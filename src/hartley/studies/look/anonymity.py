@@ -17,9 +17,8 @@ from hartley.inputs import formerly
 from hartley.kernels.classes import ClassCounts
 from hartley.measures import anonymity as measures
 from hartley.measures.registry import MEASURES
-from hartley.policies.hierarchy import nested_levels, read_hierarchy
 from hartley.ranges.classes import count_classes, population_sizes
-from hartley.ranges.relation import FEW, ExposureCounts, Relation, check_group_size
+from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import (
     Cell,
     Chart,
@@ -35,19 +34,17 @@ from hartley.report import (
 )
 from hartley.schema.roles import chosen_columns
 from hartley.studies.look.exposure import (
-    PeopleCounter,
+    Judge,
     check_unit,
-    counts_more,
     key_risks,
     open_people,
     record_exposure,
     repeated_identifiers,
-    with_exposure,
 )
 from hartley.studies.look.verdict import (
     ONE_ROW,
     Verdict,
-    absent_shares,
+    groups_of,
     levels_of,
     verdict_tiles,
     worst,
@@ -72,7 +69,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from hartley.engines.table import Table
     from hartley.inputs import (
         Column,
         Columns,
@@ -143,65 +139,24 @@ class ConfidentialFindings:
     verdict: Verdict
     """What the keys make certain about it, and nearly certain."""
 
-    def sentences(self, unit: str) -> tuple[str, ...]:
-        """Say in plain words which attacks on this column succeed."""
-        name = self.column
-        return (
-            (
-                f"Every class has at least {count_of(self.distinct, 'different value')} of {name}, "
-                f"as diverse as {two_decimals(self.entropy, round='down', mark='words')} equally "
-                f"frequent ones; one value makes up at most "
-                f"{percent(self.alpha, round='up')} of a class."
-            ),
-            *(self._tried(*attack) for attack in self.attacks),
-            (
-                f"Up to {percent(self.equal_closeness, round='up')} of the records of a class "
-                f"would need another value of {name} for the class to match the table."
-            ),
-            self._exclusion(unit),
-        )
-
-    @property
-    def given_away(self) -> int:
-        """Records whose value their keys give away; none where the table has one value only."""
-        return self.homogeneous_rows if self.values > 1 else 0
-
     @property
     def attacks(self) -> tuple[tuple[str, int, str], ...]:
-        """Every attack on the column, for how many records it succeeds, and why."""
+        """Every attack on the column, for how many rows it succeeds, and why."""
         alike, classes = self.homogeneous_classes, count_of(self.classes, "class")
         same = "No class has one value only."
         if self.values == 1:
             same = "The table has one value only, so there is nothing to learn."
-        elif self.given_away:
+        elif alike:
             same = f"{alike:,} of {classes} {conjugate(alike, 'has')} one value only."
         likelier = f"more than {SKEWED} times as likely as in the table."
         skewed = f"In {self.skewed_classes:,} of {classes} some value is {likelier}"
         return (
-            ("homogeneity", self.given_away, same),
+            ("homogeneity", self.homogeneous_rows if self.values > 1 else 0, same),
             (
                 "skewness",
                 self.skewed_rows,
                 skewed if self.skewed_rows else f"No class makes a value {likelier}",
             ),
-        )
-
-    def _tried(self, attack: str, records: int, why: str) -> str:
-        if attack == "homogeneity" and self.values == 1:
-            return f"{self.column} has one value in the whole table, so there is nothing to learn."
-        met = f"succeeds for {records:,} of {self.rows:,} records" if records else "fails"
-        return f"{attack.capitalize()} attack on {self.column}: {met}. {why}"
-
-    def _exclusion(self, unit: str) -> str:
-        if math.isinf(self.delta):
-            present = two_decimals(self.delta_of_present, round="up", mark="words")
-            return (
-                f"Some class excludes a value of {self.column}, so delta is infinite; over the "
-                f"values that occur in a class it is {present} {unit}."
-            )
-        return (
-            f"No class excludes a value of {self.column}; shares differ from the table's by up to "
-            f"{two_decimals(self.delta, round='up')} {unit} (delta)."
         )
 
 
@@ -265,80 +220,52 @@ class AnonymityReport(Readable):
 
     @property
     def headline(self) -> str:
-        """The report in one sentence, and one more for each column with missing values."""
-        left_out = (
-            left_out_sentence(findings.left_out, [findings.column], noun="record", of=OF_COLUMN)
-            for findings in self.confidential
-            if findings.left_out
-        )
-        verdict, people = self.verdict, self.people
+        """The report in one sentence, the verdict, what to do, and which values are missing."""
+        return f"{self._made} {self._lead}".rstrip()
+
+    @property
+    def _made(self) -> str:
+        """How anonymous the table is, and the first sentence of the verdict."""
+        people, verdict = self.people, self.verdict
         alone = (f"{count_of(people.unique, 'person')} unique",) if people.unique else ()
         few = f"{count_of(people.among_few, 'person')} among fewer than {people.k}"
         stand = ", ".join((*alone, *((few,) if people.among_few else ())))
-        judged = (
-            ("No confidential column was named, so nothing is said about what the keys tell.",)
-            if verdict is None
-            else (verdict.sentence, verdict.next)
-        )
         made = f"{self.table} is {self.k:,}-anonymous over {', '.join(self.keys)}"
-        made += f": {stand}." if stand else "."
-        return " ".join(filter(None, (made, *judged, *left_out, self.repeated)))
+        judged = "No confidential column was named, so nothing is said about what the keys tell."
+        return f"{made}{': ' * bool(stand)}{stand}. {verdict.sentences[0] if verdict else judged}"
 
-    def _nouns(self, number: int) -> str:
+    @property
+    def _lead(self) -> str:
+        left_out = (
+            left_out_sentence(findings.left_out, [findings.column], of=OF_COLUMN)
+            for findings in self.confidential
+            if findings.left_out
+        )
+        judged = (*self.verdict.sentences[1:], self.verdict.next) if self.verdict else ()
+        return " ".join(filter(None, (*judged, *left_out, self.repeated)))
+
+    def nouns(self, number: int) -> str:
         """Return what is counted: people where a unit is named, else records."""
         return plural(number, "person" if self.unit_column else "record")
 
     @property
     def _rows(self) -> str:
-        rows = f"{count_of(self.rows, 'record')} {conjugate(self.rows, 'falls')}"
-        if self.unit_column:
-            people = count_of(self.people.rows, "person")
-            rows = f"{count_of(self.rows, 'row')} of {people} {conjugate(self.rows, 'falls')}"
-        return f"{rows} into {count_of(self.classes, 'class')} of equal keys"
+        people = f" of {count_of(self.people.rows, 'person')}" if self.unit_column else ""
+        falls = conjugate(self.rows, "falls")
+        classes = count_of(self.classes, "class")
+        return f"{count_of(self.rows, 'row')}{people} {falls} into {classes} of equal keys"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a reader should know, in plain words."""
-        return (
-            (
-                f"{self._rows}, the smallest of {self.k:,} {self._nouns(self.k)}; "
-                f"{self.unique:,} {self._nouns(self.unique)} {conjugate(self.unique, 'is')} unique."
-            ),
-            self.people.sentence,
-            (
-                f"The keys tell up to {two_decimals(self.leakage, round='up')} {self.unit} about "
-                "which record is whose (non-stochastic leakage with the record as the secret)."
-            ),
-            self.risk,
-            *(
-                sentence
-                for findings in self.confidential
-                for sentence in findings.sentences(self.unit)
-            ),
-            *self.notes,
+        """What a reader should know, in plain words; the measures stand in tables."""
+        attacks = (
+            f"{attack.capitalize()} attack on {findings.column}: "
+            + (f"succeeds for {rows:,} of {findings.rows:,} rows. " if rows else "fails. ")
+            + why
+            for findings in self.confidential
+            for attack, rows, why in findings.attacks
         )
-
-    @property
-    def risk(self) -> str:
-        """The risks of re-identification, in plain words."""
-        sure = (
-            "An adversary who knows that a person is in the table finds the record with a chance "
-            f"of up to {percent(self.prosecutor, round='up')} (prosecutor)"
-        )
-        everybody = (
-            "an adversary who looks for everybody finds "
-            f"{percent(self.marketer, round='up', mark='words')} on average (marketer)"
-        )
-        if self.population is None:
-            return (
-                f"{sure}; {everybody}. Without a population the risk from an adversary who does "
-                "not know who is in the table (journalist) is bounded by that of the prosecutor."
-            )
-        return (
-            f"{sure}; one who only knows that the person is among the "
-            f"{count_of(self.population.rows, 'person')} of {self.population.table}, with a chance "
-            f"of up to {percent(self.journalist, round='up')} (journalist); {everybody}."
-        )
+        return (f"{self._rows}.", self.people.sentence, *attacks, *self.notes)
 
     def __getitem__(self, column: str) -> ConfidentialFindings:
         for findings in self.confidential:
@@ -354,15 +281,13 @@ class AnonymityReport(Readable):
         verdict = self.verdict
         return Report(
             f"Anonymity of {self.table}",
-            self.headline,
+            self._made,
             (
-                Tile(
-                    f"{self.k:,}", f"{self._nouns(self.k)} in the smallest class (k)", self.k == 1
-                ),
+                Tile(f"{self.k:,}", f"{self.nouns(self.k)} in the smallest class (k)", self.k == 1),
                 few_tile(self.people),
                 Tile(
                     f"{self.unique:,}",
-                    f"unique {self._nouns(self.unique)} of {self.people.rows:,}",
+                    f"unique {self.nouns(self.unique)} of {self.people.rows:,}",
                     self.unique > 0,
                 ),
                 *(
@@ -375,6 +300,7 @@ class AnonymityReport(Readable):
             "Counts and shares are exact; risks, leakage and distances are rounded up, diversity "
             "is rounded down. A value that does not occur in a class has the share zero there. "
             f"Logarithms count {self.unit}.",
+            self._lead,
         )
 
     def _sections(self) -> Iterator[Section]:
@@ -395,13 +321,14 @@ class AnonymityReport(Readable):
             reading="The numbers above the bars count the classes.",
         )
         yield Section(
-            "How many records are alike", chart=alike, table=measured(table_measures(self))
+            f"How many {self.nouns(2)} are alike", chart=alike, table=measured(table_measures(self))
         )
         yield Section("Who can be found", table=measured(risk_measures(self)))
         yield from tried(self, "Which attacks succeed")
         for findings in self.confidential:
             yield Section(
                 f"What the keys reveal about {findings.column}",
+                ("These measures count rows, not people.",) if self.unit_column else (),
                 table=measured(column_measures(findings, self.unit)),
             )
         yield Section("What this does not say", (IDENTITY_ALONE,), page_only=True)
@@ -500,21 +427,16 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         _names(chosen_columns(known_roles, keys, "key", what="key"), "keys"),
         _names(chosen_columns(known_roles, confidential, "confidential", what=""), "confidential"),
     )
-    if known_roles is not None and hierarchy is None:
-        hierarchy = {
-            name: read_hierarchy(role.hierarchy, name, opened)
-            for name in named[1]
-            if (role := known_roles.columns.get(name)) is not None and role.hierarchy is not None
-        }
+    if hierarchy is None:
+        hierarchy = groups_of(known_roles, named[1], opened)
     _check_roles(*named, ordered, hierarchy)
-    counter = None
     if unit is not None:
         check_unit(opened, unit, (*named[0], *named[1]))
         if population is not None:
             raise OptionError(
                 "People of a unit are not compared with a population", hint="leave one of them out"
             )
-        counter = PeopleCounter(opened, named[0], unit=unit)
+    judge = Judge(opened, named[0], unit=unit, groups=hierarchy, certainty=certainty)
     view = prepare(opened, [*named[0], *named[1]], missing="value")
     tell = progress or (lambda _what, _share: None)
     at = list(range(len(named[0])))
@@ -526,22 +448,21 @@ def anonymity(  # noqa: PLR0913 - each is one choice of the user's
         known = view.columns[len(at) + i]
         first = first or (None if known.missing else tally.counts)
         ordering = _ordering(column, known.kind, tally, ordered)
-        groups = (hierarchy or {}).get(column)
-        levels = None
-        if groups is not None:
-            levels = nested_levels(column, tally.values, groups, view.table)
-        verdict = _judged(known, tally, view.table, named[0], groups, certainty, counter)
+        groups = hierarchy.get(column)
+        levels = None if groups is None else levels_of(column, tally.values, groups, view.table)
+        verdict = judge.verdict((column,), tally, tally.list_values)
         findings.append(_findings(known, tally, ordering, levels, base, verdict))
         tell("count", (i + 1) / len(named[1]))
     classes = first or count_classes(view, at).counts
     sampled, held, everybody = _population(view, named[0], classes, population)
     people = ExposureCounts.of_classes(classes.sizes, few)
-    if counts_more(known_roles) or unit is not None:
+    if unit is not None or (known_roles and known_roles.named("household", "weight")):
         exposure = record_exposure(opened, named[0], roles=known_roles, unit=unit)
-        people = with_exposure(people, exposure)
-        if exposure.sizes is not None:
-            alike = np.arange(exposure.sizes.size)
-            classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)
+        assert exposure.sizes is not None
+        people = exposure.people(few)
+        alike = np.arange(exposure.sizes.size)
+        classes = ClassCounts.from_cells(alike, np.zeros_like(alike), exposure.sizes)
+        if population is None:
             sampled, held = classes, classes.sizes
     tell("count", 1.0)
     return AnonymityReport(
@@ -682,30 +603,6 @@ def _population(
     return sampled, held, SampledPopulation(everybody.table.name, everybody.rows, int(held.min()))
 
 
-def _judged(  # noqa: PLR0913, PLR0917 - what is judged, and how
-    column: ViewColumn,
-    tally: KeyClasses,
-    table: Table,
-    keys: tuple[str, ...],
-    groups: Mapping[Any, object] | None,
-    certainty: object,
-    counter: PeopleCounter | None,
-) -> Verdict:
-    """Judge what the keys tell about a confidential column, at the strongest of its levels."""
-    if counter is not None:
-        verdict = counter.judge((column.name,), certainty, groups=groups)
-    else:
-        verdict = Verdict.of_summary(tally.summary, keys, (column.name,), certainty)
-        if groups is not None:
-            levels = levels_of(column.name, tally.values, groups)
-            others = Verdict.of_levels(tally.pairs(), levels, verdict, certainty)
-            verdict = worst([verdict, *others])
-    if verdict.word != "nothing" or not column.missing:
-        return verdict
-    both = Relation.from_table(table, secret=column.name, released=keys, missing="value")
-    return replace(verdict, absent=absent_shares(both), left_out=column.missing)
-
-
 def _findings(  # noqa: PLR0913, PLR0917 - what is counted, and how
     column: ViewColumn,
     tally: KeyClasses,
@@ -754,14 +651,14 @@ def _findings(  # noqa: PLR0913, PLR0917 - what is counted, and how
 
 def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
     """Return the measures of the classes, which do not depend on confidential columns."""
-    whole = math.log(report.people.rows, report.base)
+    whole, one = math.log(report.people.rows, report.base), report.nouns(1)
     return (
         _line(
             "k_anonymity",
             f"{report.k:,}",
-            f"Every record shares its keys with at least {count_of(report.k - 1, 'other')}."
+            f"Every {one} shares its keys with at least {count_of(report.k - 1, 'other')}."
             if report.k > 1
-            else "Some record shares its keys with no other.",
+            else f"Some {one} shares its keys with no other.",
         ),
         _line(
             "record_leakage",
@@ -775,7 +672,7 @@ def table_measures(report: AnonymityReport) -> tuple[Row, ...]:
             f"{report.unique:,}",
             f"{report.unique:,} of {report.people.rows:,} share their keys with no other."
             if report.unique
-            else "Every record shares its keys with another.",
+            else f"Every {one} shares its keys with another.",
             report.unique / report.people.rows,
         ),
     )
@@ -903,19 +800,15 @@ def _delta(findings: ConfidentialFindings, unit: str) -> Row:
 
 
 def attacks(report: AnonymityReport) -> tuple[Row, ...]:
-    """Return every attack on every confidential column, and for how many records it succeeds."""
+    """Return every attack on every confidential column, and for how many rows it succeeds."""
     return tuple(
         (
             Cell(attack, f"on {findings.column}"),
-            Cell(
-                "succeeds" if records else "fails",
-                f"{records:,} of {findings.rows:,}",
-                good=not records,
-            ),
+            Cell("succeeds" if rows else "fails", f"{rows:,} of {findings.rows:,}", good=not rows),
             why,
         )
         for findings in report.confidential
-        for attack, records, why in findings.attacks
+        for attack, rows, why in findings.attacks
     )
 
 
@@ -927,7 +820,7 @@ def measured(rows: Sequence[Row]) -> Grid:
 
 def tried(report: AnonymityReport, title: str, *sentences: str) -> tuple[Section, ...]:
     """Return the section on all attacks, if there is a column to attack."""
-    headings = Heading("attack", "name"), Heading("records", "amount"), Heading("why", "meaning")
+    headings = Heading("attack", "name"), Heading("rows", "amount"), Heading("why", "meaning")
     grid = Grid(headings, attacks(report))
     return (Section(title, sentences, table=grid),) if grid.rows else ()
 

@@ -36,24 +36,21 @@ from hartley.report import (
     Tile,
     plain_values,
 )
-from hartley.studies.look.verdict import (
-    CERTAINTY,
-    MANY_VALUES,
-    ONE_ROW,
-    NearbyPeople,
-    Verdict,
-    absent_shares,
-    levels_of,
-    parse_width,
-    verdict_tiles,
-    worst,
+from hartley.studies.look.exposure import (
+    LARGEST_REGROUPED,
+    Judge,
+    check_unit,
+    open_people,
+    repeated_identifiers,
 )
+from hartley.studies.look.verdict import ONE_ROW, groups_of, parse_width, verdict_tiles, worst
+from hartley.tables.opening import open_table
 from hartley.tables.view import bin_numbers
 from hartley.text import conjugate, direction, listed, number, share_text, unit_of, value_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -74,7 +71,7 @@ if TYPE_CHECKING:
     from hartley.measures.registry import Certainty
     from hartley.report import Dash
     from hartley.schema.roles import Roles, RolesSource
-    from hartley.studies.look.exposure import PeopleCounter
+    from hartley.studies.look.verdict import Verdict
 
 
 # --- findings -------------------------------------------------------------------------------------
@@ -138,9 +135,6 @@ def find_all(
 # The privacy-utility curve: leakage against distortion for many steps of one column.
 
 MOST_STEPS = 1000
-LARGEST_REGROUPED = 5_000_000
-"""Up to so many distinct pairs the steps regroup them in memory; beyond, the engine counts anew."""
-
 MISSING_BIN = np.iinfo(np.int64).min
 
 
@@ -217,98 +211,72 @@ def _parse_range(column: str, text: str) -> tuple[Fraction, ...]:
     return tuple(low + i * by for i in range(count))
 
 
-def sweep_steps(
-    open_relation: Callable[[dict[str, object]], Relation],
+def sweep_steps(  # noqa: PLR0913 - what a point is made of
+    judge: Judge,
+    secret: Sequence[str],
     sweep: Sweep,
     *,
-    count: Callable[[Relation, Fraction], tuple[ExposureCounts, Verdict]],
+    few: int,
+    left_out: int,
     base: float = 2,
     progress: Progress | None = None,
 ) -> tuple[SweepPoint, ...]:
     """Measure the release of one column in bins of every wanted step, and count its people."""
+
+    def at_step(step: Fraction) -> Judge:
+        return replace(judge, bins={**judge.bins, sweep.column: step}, nearby=False)
+
     for step in {min(sweep.steps), max(sweep.steps, key=lambda step: step.denominator)}:
-        open_relation({sweep.column: step})  # refuses what cannot be binned
-    plain = open_relation({})
+        at_step(step).relate(secret)  # refuses what cannot be binned
+    others = {name: step for name, step in judge.bins.items() if name != sweep.column}
+    plain = replace(judge, bins=others).relate(secret)
     at = plain.released_names.index(sweep.column)
     columns = plain.released_values.columns()
     numbers = np.array([np.nan if v is None else float(v) for v in columns[at]])
+    beside, _ = encode_list(zip(*(c for i, c in enumerate(columns) if i != at), strict=True), "")
+    if beside.size == 0:
+        beside = np.zeros(numbers.size, np.int64)
+    present = ~np.isnan(numbers)
     points: list[SweepPoint] = []
-    for step, relation in _relations(open_relation, plain, sweep, numbers, at):
-        people = count(relation, step)
-        points.append(_measure(relation, step, _distortion(numbers, step), base, *people))
+    for step in sweep.steps:
+        here = at_step(step)
+        if plain.summary.pairs > LARGEST_REGROUPED:
+            relation = here.relate(secret)
+        else:
+            bins = np.full(numbers.size, MISSING_BIN)
+            bins[present] = bin_numbers(numbers[present], step)
+            _, codes = np.unique(bins, return_inverse=True)
+            distinct, groups = np.unique(beside * numbers.size + codes, return_inverse=True)
+            values = ListedValues(distinct.tolist(), plain.released_names)
+            relation = plain.regroup(groups, values)
+        verdict = worst(here.verdicts(secret, relation))
+        people = here.people(few, None if left_out else relation.summary.released_rows)
+        points.append(
+            SweepPoint(
+                # Readable as a double, so never a fraction.
+                step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
+                distortion=_distortion(numbers[present], step),
+                released_values=relation.summary.released,
+                nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
+                maximal_guessing_leakage=maximal_guessing_leakage(relation, base=base),
+                maximin_information=maximin_information(relation, base=base),
+                maximal_leakage=maximal_leakage(relation, base=base),
+                mutual_information=mutual_information(relation, base=base),
+                given_away=verdict.told,
+                among_few=people.among_few,
+                told=verdict.told,
+                known=verdict.nearly_told,
+            )
+        )
         if progress is not None:
             progress("sweep", len(points) / len(sweep.steps))
     return tuple(points)
 
 
-def _relations(
-    open_relation: Callable[[dict[str, object]], Relation],
-    plain: Relation,
-    sweep: Sweep,
-    numbers: NDArray[np.float64],
-    at: int,
-) -> Iterator[tuple[Fraction, Relation]]:
-    """Give the relation of every step, from one listing of the pairs where they are few."""
-    few = plain.summary.pairs <= LARGEST_REGROUPED
-    columns = plain.released_values.columns()
-    others, _ = encode_list(zip(*(c for i, c in enumerate(columns) if i != at), strict=True), "")
-    if others.size == 0:
-        others = np.zeros(numbers.size, np.int64)
-    for step in sweep.steps:
-        if not few:
-            yield step, open_relation({sweep.column: step})
-            continue
-        bins = np.full(numbers.size, MISSING_BIN)
-        present = ~np.isnan(numbers)
-        bins[present] = bin_numbers(numbers[present], step)
-        _, codes = np.unique(bins, return_inverse=True)
-        distinct, groups = np.unique(others * numbers.size + codes, return_inverse=True)
-        yield step, plain.regroup(groups, ListedValues(distinct.tolist(), plain.released_names))
-
-
 def _distortion(numbers: NDArray[np.float64], step: Fraction) -> float:
     """Return the largest distance between a value and the middle of its bin."""
-    present = numbers[~np.isnan(numbers)]
-    middles = (2 * bin_numbers(present, step) + 1) * step.numerator / (2 * step.denominator)
-    return float(np.abs(present - middles).max(initial=0.0))
-
-
-def people_of(relation: Relation, k: int) -> ExposureCounts:
-    """Count the people whom a release gives away or leaves among few: a row is a person."""
-    summary = relation.summary
-    return ExposureCounts.of_classes(summary.released_rows, k, summary.secret_sizes)
-
-
-def verdict_of(relation: Relation, certainty: object = CERTAINTY) -> Verdict:
-    """Judge what a release tells about a secret: a row is a person."""
-    return Verdict.of_summary(
-        relation.summary, relation.released_names, relation.secret_names, certainty
-    )
-
-
-def _measure(  # noqa: PLR0913, PLR0917 - what a point is made of
-    relation: Relation,
-    step: Fraction,
-    distortion: float,
-    base: float,
-    people: ExposureCounts,
-    verdict: Verdict,
-) -> SweepPoint:
-    return SweepPoint(
-        told=verdict.told,
-        known=verdict.nearly_told,
-        given_away=verdict.told,
-        among_few=people.among_few,
-        # Readable as a double, so never a fraction.
-        step=str(step.numerator) if step.denominator == 1 else f"{float(step):g}",
-        distortion=distortion,
-        released_values=relation.summary.released,
-        nonstochastic_leakage=nonstochastic_leakage(relation, base=base),
-        maximal_guessing_leakage=maximal_guessing_leakage(relation, base=base),
-        maximin_information=maximin_information(relation, base=base),
-        maximal_leakage=maximal_leakage(relation, base=base),
-        mutual_information=mutual_information(relation, base=base),
-    )
+    middles = (2 * bin_numbers(numbers, step) + 1) * step.numerator / (2 * step.denominator)
+    return float(np.abs(numbers - middles).max(initial=0.0))
 
 
 # --- audit ----------------------------------------------------------------------------------------
@@ -395,10 +363,12 @@ class AuditReport(Readable):
     @property
     def headline(self) -> str:
         """The verdict, what to do, and which rows are left out."""
-        verdict = self.verdict
-        return " ".join(
-            filter(None, (verdict.sentence, verdict.next, self.left_out, self.repeated))
-        )
+        return f"{self.verdict.sentences[0]} {self._lead}".rstrip()
+
+    @property
+    def _lead(self) -> str:
+        _, *more = self.verdict.sentences
+        return " ".join(filter(None, (*more, self.verdict.next, self.left_out, self.repeated)))
 
     @property
     def unit(self) -> str:
@@ -440,12 +410,13 @@ class AuditReport(Readable):
         total = self["hartley_entropy"].value
         return Report(
             f"Audit of {self.table}",
-            self.headline,
+            self.verdict.sentences[0],
             (*verdict_tiles(self.verdict), self._bits()),
             tuple(self._sections(total)),
             "Exact measures count which values occur together in this table and assume nothing "
             "else. Values marked bound are never below the truth. Values marked estimate use the "
             "frequencies of the rows as probabilities.",
+            self._lead,
         )
 
     def _bits(self) -> Tile:
@@ -577,14 +548,12 @@ class AuditReport(Readable):
             reading="Further right is less useful; further down is more private. The lower picture "
             "shows how many people it is about.",
         )
+        signs = ("L⋆", ""), ("L₀", ""), ("I⋆", ""), ("maximal leakage", "L̃⋆")
         headings = (
             Heading("step"),
             Heading("largest distortion", "number", "distortion"),
             Heading("released values", "number", "values"),
-            Heading("L⋆", "number"),
-            Heading("L₀", "number"),
-            Heading("I⋆", "number"),
-            Heading("maximal leakage", "number", "L̃⋆"),
+            *(Heading(name, "number", sign) for name, sign in signs),
             Heading("mutual information", "number", "I"),
             Heading("people told", "number", "told"),
             Heading(f"people {nearly}", "number", nearly),
@@ -595,14 +564,8 @@ class AuditReport(Readable):
                 point.step,
                 f"{point.distortion:.4g}",
                 f"{point.released_values:,}",
-                f"{point.maximal_guessing_leakage:.4f}",
-                f"{point.nonstochastic_leakage:.4f}",
-                f"{point.maximin_information:.4f}",
-                f"{point.maximal_leakage:.4f}",
-                f"{point.mutual_information:.4f}",
-                f"{point.told:,}",
-                f"{point.known:,}",
-                f"{point.among_few:,}",
+                *(f"{getattr(point, name):.4f}" for name, *_ in SWEPT),
+                *(f"{people:,}" for people in (point.told, point.known, point.among_few)),
             )
             for point in self.sweep
         )
@@ -615,7 +578,7 @@ class AuditReport(Readable):
 
 
 @formerly(few="k")
-def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the user's
+def audit(  # noqa: PLR0913 - each is one choice of the user's
     table: Rows,
     *,
     secret: Columns | RowType | None = None,
@@ -670,14 +633,11 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
         >>> report["maximin_information"].value
         1.0
     """
-    from hartley.tables.opening import open_table
-
     named: Roles | None = None
     if roles is None and secret is not None and released is not None:
         opened = open_table(table)
     else:  # an audit of named columns needs no code of roles
         from hartley.schema.roles import chosen_columns
-        from hartley.studies.look.exposure import open_people
 
         opened, named, unit = open_people(table, roles, unit)
         if not isinstance(secret, RowType):
@@ -685,25 +645,23 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
         released = chosen_columns(named, released, "key", what="released")
     if secret in ("ROW", ["ROW"]) and "ROW" not in opened.columns:
         secret = ROW
+    secrets = () if isinstance(secret, RowType) else tuple(names_of(secret))
     if unit is not None:
-        from hartley.studies.look.exposure import check_unit
-
-        secrets = () if isinstance(secret, RowType) else names_of(secret)
         check_unit(opened, unit, (*names_of(released), *secrets))
     wish = Sweep.parse(sweep)
-
-    def relate(steps: dict[str, object], about: Any = secret, absent: str = missing) -> Relation:  # noqa: ANN401 - a secret
-        return Relation.from_table(
-            opened,
-            secret=about,
-            released=released,
-            bins=steps,
-            missing=absent,
-            memory_limit=memory_limit,
-        )
-
     check_group_size(few)
-    relation = relate(dict(bins or {}))
+    judge = Judge(
+        opened,
+        tuple(names_of(released)),
+        dict(bins or {}),
+        missing=missing,
+        memory_limit=memory_limit,
+        roles=named,
+        unit=unit,
+        certainty=certainty,
+        width=None if within is None else parse_width(within),
+    )
+    relation = judge.relate(secret)
     if wish is not None and wish.column not in relation.released_names:
         raise ColumnError(
             f"The sweep names column '{wish.column}', which is not released",
@@ -716,42 +674,25 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
             what = "is the record, of which the table holds one only, so there is nothing left to "
         raise ColumnError(f"The secret {what}tell about it", hint="choose another secret")
     findings, notes = find_all(relation, base=base)
-    counter, repeated = None, ""
-    if named is not None or unit is not None:
-        from hartley.studies.look.exposure import PeopleCounter, repeated_identifiers
-
-        counter = PeopleCounter(opened, names_of(released), missing, named, unit)
-        if named is not None and unit is None:
-            repeated = repeated_identifiers(table, named)
-    columns = () if secret is ROW else relation.secret_names
-    judge = Judge(
-        columns,
-        relate,
-        dict(bins or {}),
-        certainty,
-        None if within is None else parse_width(within),
-        named,
-        counter if unit else None,
-    )
-    people = people_of(relation, few)
-    if counter is not None:
-        people = counter.count(people, columns, judge.texts)
-    verdicts = judge.all(relation)
-    if unit is not None:
-        people = replace(people, given_away=verdicts[-1].told)
+    judge = replace(judge, groups=groups_of(named, secrets, opened))
+    verdicts = judge.verdicts(secrets, relation)
+    if within is not None and all(verdict.within is None for verdict in verdicts):
+        raise OptionError(
+            "No distance can be counted between the secrets"
+            + (" of people with a unit" if unit else ""),
+            hint="leave out --within" + ("" if unit else ", or name a secret column of numbers"),
+        )
+    people = judge.people(few, None if relation.left_out else summary.released_rows)
     points: tuple[SweepPoint, ...] = ()
     if wish is not None:
-        others = {name: step for name, step in (bins or {}).items() if name != wish.column}
-
-        def count(relation: Relation, step: Fraction) -> tuple[ExposureCounts, Verdict]:
-            at = replace(judge, bins=others | {wish.column: step})
-            people = people_of(relation, few)
-            if at.counter is not None:
-                people = at.counter.count(people, columns, at.texts)
-            return people, at.together(relation)
-
         points = sweep_steps(
-            lambda steps: relate(others | steps), wish, count=count, base=base, progress=progress
+            judge,
+            secrets,
+            wish,
+            few=few,
+            left_out=relation.left_out,
+            base=base,
+            progress=progress,
         )
     return AuditReport(
         table=opened.name,
@@ -774,100 +715,11 @@ def audit(  # noqa: C901, PLR0912, PLR0913, PLR0915 - each is one choice of the 
         sweep=points,
         sweep_column=None if wish is None else wish.column,
         notes=(*_notes(relation), *notes, *([] if unit else [ONE_ROW])),
-        people=people,
+        people=replace(people, given_away=worst(verdicts).told),
         verdicts=verdicts,
         unit_column=unit,
-        repeated=repeated,
+        repeated="" if named is None or unit else repeated_identifiers(table, named),
     )
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Judges each secret column, at its strongest level, and all of them together."""
-
-    secret: tuple[str, ...]
-    """The secret columns; none where the record is the secret."""
-    relate: Callable[..., Relation]
-    """Relates bins, a secret, and what missing values are."""
-    bins: dict[str, object]
-    certainty: object
-    width: Fraction | None
-    """Within which a number counts as known."""
-    roles: Roles | None
-    counter: PeopleCounter | None
-    """Counts people where a unit is named."""
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The bins as texts."""
-        return {name: str(step) for name, step in self.bins.items()}
-
-    def all(self, relation: Relation) -> tuple[Verdict, ...]:
-        """Judge each secret column, and all together where there are several."""
-        if not self.secret:
-            return (self.together(relation),)
-        several = len(self.secret) > 1
-        alone = [self.relate(self.bins, name) for name in self.secret] if several else [relation]
-        verdicts = [self._absent(self._nearby(self._strongest(one), one), one) for one in alone]
-        if self.width is not None and all(verdict.within is None for verdict in verdicts):
-            raise OptionError(
-                "No distance can be counted between the secrets"
-                + (" of people with a unit" if self.counter else ""),
-                hint="leave out --within"
-                + ("" if self.counter else ", or name a secret column of numbers"),
-            )
-        together = [self._absent(self.together(relation), relation)] if several else []
-        return (*verdicts, *together)
-
-    def together(self, relation: Relation) -> Verdict:
-        """Judge all secret columns together."""
-        if self.counter is not None:
-            return self.counter.judge(self.secret, self.certainty, self.texts)
-        return replace(verdict_of(relation, self.certainty), secret_is_record=not self.secret)
-
-    def _strongest(self, relation: Relation) -> Verdict:
-        """Judge a secret as it is, and at each level of the groups that the roles give it."""
-        (name,) = relation.secret_names
-        role, groups = None if self.roles is None else self.roles.columns.get(name), None
-        if role is not None and role.hierarchy is not None and relation.view is not None:
-            from hartley.policies.hierarchy import read_hierarchy
-
-            groups = read_hierarchy(role.hierarchy, name, relation.view.table)
-        if self.counter is not None:
-            return self.counter.judge((name,), self.certainty, self.texts, groups)
-        verdict = verdict_of(relation, self.certainty)
-        levels = levels_of(name, relation.secret_range, groups) if groups else []
-        return worst(
-            [verdict, *Verdict.of_levels(relation.pairs(), levels, verdict, self.certainty)]
-            if levels
-            else [verdict]
-        )
-
-    def _nearby(self, verdict: Verdict, relation: Relation) -> Verdict:
-        """Add who is known within a distance, if the secret is made of many numbers."""
-        summary, view = relation.summary, relation.view
-        many = MANY_VALUES[0] < summary.secrets <= MANY_VALUES[1]
-        many = many and summary.pairs <= LARGEST_REGROUPED
-        number = view is not None and view.columns[0].kind.numeric
-        if self.counter is not None or not number or not (self.width or many):
-            return verdict
-        values, width = relation.secret_range, self.width
-        if values[-1] is None or not math.isfinite(values[0]) or not math.isfinite(values[-1]):
-            return verdict
-        if width is None:
-            from hartley.studies.look.scanned_column import nested_widths
-
-            whole = all(float(value).is_integer() for value in values)
-            width = Fraction(str(nested_widths(values[0], values[-1], whole=whole)[0]))
-        near = NearbyPeople.of_pairs(relation.pairs(), values, width, verdict.known)
-        return replace(verdict, within=near)
-
-    def _absent(self, verdict: Verdict, relation: Relation) -> Verdict:
-        """Look at missing secrets where nothing else tells anything: some classes may lack more."""
-        if verdict.word != "nothing" or not relation.left_out:
-            return verdict
-        absent = absent_shares(self.relate(self.bins, relation.secret_names, "value"))
-        return replace(verdict, absent=absent, left_out=relation.left_out)
 
 
 def _narrowest(relation: Relation, base: float) -> tuple[NarrowedValue, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,25 @@ from hartley.errors import ColumnError, EngineError, OptionError, TableError
 from hartley.exact import parse_step
 from hartley.files import content_of
 from hartley.ranges.classes import combine_codes, encode_column
-from hartley.ranges.counting import Summary
-from hartley.ranges.relation import ExposureCounts, check_group_size, household_codes, is_missing
-from hartley.schema.roles import Roles, open_with_roles
-from hartley.studies.look.verdict import Verdict, levels_of, told_rows, worst
+from hartley.ranges.counting import Pairs, Summary, distinct, numbered, sum_by
+from hartley.ranges.distribution import largest_ratio
+from hartley.ranges.relation import (
+    ROW,
+    ExposureCounts,
+    Relation,
+    check_group_size,
+    household_codes,
+    is_missing,
+)
+from hartley.studies.look.verdict import (
+    CERTAINTY,
+    MANY_VALUES,
+    NearbyPeople,
+    Verdict,
+    levels_of,
+    told_rows,
+    worst,
+)
 from hartley.tables.counts import released_sizes, secrets_by_class
 from hartley.tables.opening import open_table
 from hartley.tables.reading import ReadingOptions, in_periods, is_period
@@ -26,15 +42,19 @@ from hartley.text import count_of, share_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from hartley.schema.roles import RolesSource
+    from hartley.ranges.counting import CountedRange
+    from hartley.schema.roles import Roles, RolesSource
     from hartley.studies.look.audit import AuditReport
 
     _Encoded = tuple[NDArray[np.int64], list[Any]]
+
+LARGEST_REGROUPED = 5_000_000
+"""Up to so many distinct pairs are regrouped in memory; beyond, the engine counts anew."""
 
 
 # --- record exposure ------------------------------------------------------------------------------
@@ -57,18 +77,30 @@ class RecordExposure:
     persons: NDArray[np.int64] | None = None
     """Whose row each is; None where each is a person."""
     sizes: NDArray[np.int64] | None = None
-    """How many people each class has, where people are counted."""
+    """How many people each class has."""
 
     def least(self, alike: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the least number of each person's rows."""
         return alike if self.persons is None else _least(alike, self.persons)
+
+    def people(self, k: int) -> ExposureCounts:
+        """Count the people who are unique or among few, and what households and weights add."""
+        each, home = self.least(self.alike), self.household_alike
+        return ExposureCounts(
+            rows=int(each.size),
+            k=k,
+            unique=int((each == 1).sum()),
+            among_few=int((each < k).sum()),
+            household_among_few=None if home is None else int((self.least(home) < k).sum()),
+            expected=self.expected,
+        )
 
 
 def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     table: object,
     columns: Sequence[str],
     *,
-    bins: Mapping[str, str] | None = None,
+    bins: Mapping[str, object] | None = None,
     roles: RolesSource | None = None,
     needed: Sequence[str] = (),
     unit: str | None = None,
@@ -88,17 +120,17 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
     # The first sampling weight of the file: a survey may have weights of households too.
     weight = None if confirmed is None else next(iter(confirmed.named("weight")), None)
     asked = [[*columns], [*household], [weight] if weight else [], [unit] if unit else [], needed]
-    encoded, _ = _present(opened, [name for part in asked for name in part], bins, needed)
-    places = iter(encoded)
+    encoded = encoded_columns(opened, [name for part in asked for name in part], bins or {})
+    present = ~_any_missing(encoded[len(encoded) - len(needed) :], encoded[0][0].size)
+    places = iter([(codes[present], values) for codes, values in encoded])
     known, homed, weighed, units, _ = ([next(places) for _ in part] for part in asked)
     classes = class_codes(known)
     homes = household_codes(homed) if homed else None
-    persons = _person_codes(units) if units else None
-    alike = np.bincount(classes)
-    if persons is not None:
-        groups = [codes for codes in (persons, homes) if codes is not None]
-        alike = np.min([members(classes, codes) for codes in groups], axis=0)
-    estimated, household_alike = None, None
+    persons = household_codes(units) if units else None
+    people = np.bincount(classes) if persons is None else members(classes, persons)
+    sizes = people if homes is None else np.minimum(people, members(classes, homes))
+    alike = sizes[classes]
+    estimated, household_alike, expected = None, None, None
     if weighed:
         weights = _weights(*weighed[0], str(weight), opened)
         if persons is not None:  # each person once
@@ -107,11 +139,7 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
             once[first] = True
             weights = weights * once
         mass = np.bincount(classes, weights).astype(float)
-        estimated = population_risk(alike, mass)[classes]
-    sizes, alike = alike, alike[classes]
-    expected = None
-    if estimated is not None:
-        chances = estimated
+        estimated = chances = population_risk(people, mass)[classes]
         if persons is not None:
             chances = np.zeros(int(persons.max()) + 1)
             np.maximum.at(chances, persons, estimated)
@@ -122,8 +150,7 @@ def record_exposure(  # noqa: PLR0913 - each is one choice of the user's
             with np.errstate(divide="ignore"):  # who is certainly found
                 hidden = np.bincount(homes, np.log1p(-estimated))
             estimated = -np.expm1(hidden)[homes]
-    counted = None if persons is None else sizes
-    return RecordExposure(alike, household_alike, estimated, expected, persons, counted)
+    return RecordExposure(alike, household_alike, estimated, expected, persons, sizes)
 
 
 def _least(numbers: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -132,26 +159,12 @@ def _least(numbers: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.
     return least
 
 
-def _person_codes(units: Sequence[_Encoded]) -> NDArray[np.int64]:
-    """Return one code a person, without gaps; a row without a unit is a person of its own."""
-    return np.unique(household_codes(units), return_inverse=True)[1]
-
-
-def members(classes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+def members(
+    classes: NDArray[np.int64], persons: NDArray[np.int64], groups: int = 0
+) -> NDArray[np.int64]:
     """Return how many different people have a row in each class."""
-    width = int(persons.max()) + 1
-    return np.bincount(np.unique(classes * width + persons) // width)
-
-
-def _present(
-    table: Table, columns: Sequence[str], bins: Mapping[str, str] | None, needed: Sequence[str]
-) -> tuple[list[_Encoded], NDArray[np.bool_]]:
-    """Return columns by code, in the rows that have a value in all needed ones, the last ones."""
-    encoded = encoded_columns(table, columns, bins or {})
-    present = np.ones(encoded[0][0].size, bool)
-    for codes, values in encoded[len(encoded) - len(needed) :]:
-        present &= ~is_missing(codes, values)
-    return [(codes[present], values) for codes, values in encoded], present
+    width = int(persons.max(initial=0)) + 1
+    return np.bincount(distinct(classes * width + persons) // width, minlength=groups)
 
 
 def open_people(
@@ -160,6 +173,8 @@ def open_people(
     """Open a table by its roles, with the column that says whose row it is, if one is named."""
     if roles is None:
         return open_table(source), None, unit
+    from hartley.schema.roles import Roles, open_with_roles
+
     confirmed = Roles.confirmed_by_owner(roles)
     unit = unit or next(iter(confirmed.named("unit")), None)
     return *open_with_roles(source, confirmed, unit=unit), unit
@@ -211,65 +226,177 @@ def repeated_identifiers(source: object, roles: Roles) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleCounter:
-    """Counts the people of a release by what roles and a unit say of them."""
+class Judge:
+    """Judges what released columns of a table tell about secret ones, and whom they single out.
+
+    Where a unit is named people are counted, and the columns are held in memory.
+    """
 
     table: Table
     released: Sequence[str]
+    bins: Mapping[str, object] = field(default_factory=dict)
     missing: str = "released"
     """How missing values are treated, as an audit does."""
+    memory_limit: int | str | None = None
     roles: Roles | None = None
+    """Name households and sampling weights, by which people are counted too."""
     unit: str | None = None
+    groups: Mapping[str, Mapping[Any, object]] = field(default_factory=dict)
+    """Of secrets that are judged at each level of their groups."""
+    certainty: object = CERTAINTY
+    width: Fraction | None = None
+    """Within which a number counts as known; chosen by its range if None."""
+    nearby: bool = True
+    """Whether to count who is known within it."""
 
-    def count(
-        self, people: ExposureCounts, secret: Sequence[str], bins: Mapping[str, str] | None = None
-    ) -> ExposureCounts:
-        """Return counts of rows with what the unit, households and weights make of them."""
-        exposure = record_exposure(
+    def relate(self, secret: Any, missing: str | None = None) -> Relation:  # noqa: ANN401 - columns or ROW
+        """Return the relation of the released columns to a secret; to the record if it is none."""
+        return Relation.from_table(
             self.table,
-            self.released,
-            bins=bins,
-            roles=self.roles,
-            needed=self._needed(secret),
-            unit=self.unit,
+            secret=ROW if secret == () else secret,
+            released=self.released,
+            bins=self.bins,
+            missing=missing or self.missing,
+            memory_limit=self.memory_limit,
         )
-        return with_exposure(people, exposure)
 
-    def _needed(self, secret: Sequence[str]) -> Sequence[str]:
-        return {"released": secret, "value": (), "drop": (*secret, *self.released)}[self.missing]
+    def people(self, k: int, sizes: NDArray[np.int64] | None = None) -> ExposureCounts:
+        """Count the people whom the released columns single out, whether or not a secret is known.
 
-    def judge(
-        self,
-        secret: Sequence[str],
-        certainty: object,
-        bins: Mapping[str, str] | None = None,
-        groups: Mapping[Any, object] | None = None,
-    ) -> Verdict:
-        """Judge a secret by people, at the strongest level of its groups; the record if it is none.
-
-        The columns are held in memory.
+        ``sizes`` are the classes of all rows, where these are counted.
         """
-        needed = self._needed(secret)
-        columns = [str(self.unit), *self.released, *needed]
-        (units, *known), present = _present(self.table, columns, bins, needed)
-        persons, classes = _person_codes([units]), class_codes(known[: len(self.released)])
-        if not secret:
-            sizes = members(classes, persons)
-            records = Summary.of_records(sizes)
-            verdict = Verdict.of_summary(records, self.released, ["record"], certainty)
-            return verdict.of_each(_least(sizes[classes], persons))
-        # What is released in bins stays a secret of its own.
-        own = [
-            (codes[present], values) for codes, values in encoded_columns(self.table, secret, {})
-        ]
-        secrets = own[0][0] if len(own) == 1 else class_codes(own)
-        verdicts = [Verdict.of_people(persons, classes, secrets, self.released, secret, certainty)]
-        for i, level in enumerate(levels_of(secret[0], own[0][1], groups or {}, self.table), 1):
-            merged, name = level.groups[secrets], f"{secret[0]} (level {i} of its groups)"
-            verdicts.append(
-                Verdict.of_people(persons, classes, merged, self.released, [name], certainty)
+        if self.unit is not None or (self.roles and self.roles.named("household", "weight")):
+            needed = self.released if self.missing == "drop" else ()
+            return record_exposure(
+                self.table,
+                self.released,
+                bins=self.bins,
+                roles=self.roles,
+                needed=needed,
+                unit=self.unit,
+            ).people(k)
+        sizes = self.relate(()).summary.released_rows if sizes is None else sizes
+        return ExposureCounts.of_classes(sizes, k)
+
+    def verdicts(self, secret: Sequence[str], relation: Relation) -> tuple[Verdict, ...]:
+        """Judge each secret column, and all together at the end; the record if there are none."""
+        alone = [((name,), self.relate(name)) for name in secret if len(secret) > 1]
+        judged = *alone, (secret, relation)
+        return tuple(self.verdict(name, one, one.secret_values.all) for name, one in judged)
+
+    def verdict(
+        self, secret: Sequence[str], counted: CountedRange, values: Callable[[], Sequence[Any]]
+    ) -> Verdict:
+        """Judge a secret that was counted, at the strongest level of its groups."""
+        if self.unit is not None:
+            return self._verdict_by_people(secret)
+
+        def judge(names: Sequence[str], groups: NDArray[np.int64] | None = None) -> Verdict:
+            summary = counted.summary
+            if groups is not None:
+                pairs = counted.pairs()
+                sizes = int(groups.max()) + 1, pairs.sizes[1]
+                merged = Pairs.gather(groups[pairs.secret], pairs.released, pairs.counts, sizes)
+                summary = Summary.of_pairs(merged)
+            released, record = tuple(self.released), not secret
+            return Verdict.of_summary(
+                summary, released, names, self.certainty, secret_is_record=record
             )
+
+        verdict = self._strongest(judge, secret, values)
+        if self.nearby and len(secret) == 1:
+            verdict = replace(verdict, within=self._within(secret[0], counted, values, verdict))
+        if verdict.word != "nothing" or not secret:
+            return verdict
+        relation = self.relate(secret, "value")
+        pairs, each = relation.pairs(), relation.secret_range
+        absent = [None in one if isinstance(one, tuple) else one is None for one in each]
+        lacking = pairs.counts * np.array(absent)[pairs.secret]
+        return _with_absent(
+            verdict,
+            sum_by(pairs.released, lacking, pairs.sizes[1]),
+            relation.summary.released_rows,
+            int(lacking.sum()),
+        )
+
+    def _verdict_by_people(self, secret: Sequence[str]) -> Verdict:
+        units, *known = encoded_columns(self.table, [str(self.unit), *self.released], self.bins)
+        # What is released in bins stays a secret of its own.
+        own = encoded_columns(self.table, secret, {}) if secret else []
+        persons, classes = household_codes([units]), class_codes(known)
+        absent, left_out = _any_missing(own, persons.size), _any_missing([], persons.size)
+        if self.missing != "value":
+            left_out = absent | _any_missing(known if self.missing == "drop" else (), persons.size)
+        there = ~left_out
+        if not secret:
+            return Verdict.of_records(persons[there], classes[there], self.released, self.certainty)
+        secrets = own[0][0] if len(own) == 1 else class_codes(own)
+
+        def judge(names: Sequence[str], groups: NDArray[np.int64] | None = None) -> Verdict:
+            ours = (secrets if groups is None else groups[secrets])[there]
+            people = persons[there], classes[there]
+            return Verdict.of_people(*people, ours, self.released, names, self.certainty)
+
+        verdict = self._strongest(judge, secret, lambda: own[0][1])
+        sizes = members(classes, persons)
+        lacking = members(classes[absent], persons[absent], sizes.size)
+        return _with_absent(verdict, lacking, sizes, int(absent.sum()))
+
+    def _strongest(
+        self,
+        judge: Callable[..., Verdict],
+        secret: Sequence[str],
+        values: Callable[[], Sequence[Any]],
+    ) -> Verdict:
+        """Return the strongest verdict at any level of the groups of a secret."""
+        verdicts = [judge(secret or ("ROW",))]
+        groups = self.groups.get(secret[0]) if len(secret) == 1 else None
+        levels = levels_of(secret[0], values(), groups, self.table) if groups is not None else []
+        for i, level in enumerate(levels, 1):
+            if len(level.labels) > 1:
+                verdicts.append(judge((f"{secret[0]} (level {i} of its groups)",), level.groups))
         return worst(verdicts)
+
+    def _within(
+        self,
+        secret: str,
+        counted: CountedRange,
+        values: Callable[[], Sequence[Any]],
+        verdict: Verdict,
+    ) -> NearbyPeople | None:
+        """Count who is known within a distance, if the secret is made of many numbers."""
+        summary, width = counted.summary, self.width
+        many = MANY_VALUES[0] < summary.secrets <= MANY_VALUES[1]
+        many = many and summary.pairs <= LARGEST_REGROUPED
+        if not self.table.kind(secret).numeric or not (width or many):
+            return None
+        numbers = [one for one in values() if one is not None and math.isfinite(one)]
+        if width is None:
+            if len(numbers) < 2:
+                return None
+            from hartley.studies.look.scanned_column import nested_widths
+
+            whole = all(float(one).is_integer() for one in numbers)
+            width = Fraction(str(nested_widths(numbers[0], numbers[-1], whole=whole)[0]))
+        return NearbyPeople.of_pairs(counted.pairs(), values(), width, verdict.known)
+
+
+def _any_missing(encoded: Sequence[_Encoded], rows: int) -> NDArray[np.bool_]:
+    """Tell which of some rows lack a value in any of some columns."""
+    lacking = np.zeros(rows, bool)
+    for codes, values in encoded:
+        lacking |= is_missing(codes, values)
+    return lacking
+
+
+def _with_absent(
+    verdict: Verdict, lacking: NDArray[np.int64], sizes: NDArray[np.int64], rows: int
+) -> Verdict:
+    """Add to a verdict that nothing is told how many people of each class lack the secret."""
+    if verdict.word != "nothing":
+        return verdict
+    shares = 1 - largest_ratio(sizes - lacking, sizes), largest_ratio(lacking, sizes)
+    return replace(verdict, absent=shares, left_out=rows)
 
 
 def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -303,25 +430,6 @@ def population_risk(alike: NDArray[np.int64], mass: NDArray[np.float64]) -> NDAr
     return risk
 
 
-def with_exposure(people: ExposureCounts, exposure: RecordExposure) -> ExposureCounts:
-    """Return counts of people with what units, households and sampling weights add to them."""
-    if exposure.persons is not None:
-        each = exposure.least(exposure.alike)
-        few = int((each < people.k).sum())
-        people = replace(people, rows=int(each.size), unique=int((each == 1).sum()), among_few=few)
-    home = exposure.household_alike
-    return replace(
-        people,
-        household_among_few=None if home is None else int((exposure.least(home) < people.k).sum()),
-        expected=exposure.expected,
-    )
-
-
-def counts_more(roles: Roles | None) -> bool:
-    """Tell whether roles name a household or a sampling weight."""
-    return roles is not None and bool(roles.named("household", "weight"))
-
-
 def _weights(
     codes: NDArray[np.int64], values: Sequence[Any], column: str, table: Table
 ) -> NDArray[np.float64]:
@@ -344,10 +452,10 @@ def _weights(
 
 
 def encoded_columns(
-    table: Table, columns: Sequence[str], bins: Mapping[str, str]
+    table: Table, columns: Sequence[str], bins: Mapping[str, object]
 ) -> list[_Encoded]:
     """Return for every column the codes of the records, and the values in order."""
-    periods = {name: step for name, step in bins.items() if is_period(step)}
+    periods = {name: str(step) for name, step in bins.items() if is_period(step)}
     steps = {name: parse_step(s, column=name) for name, s in bins.items() if name not in periods}
     binned = in_periods(table, {n: p for n, p in periods.items() if n in columns})
     view = prepare(binned, columns, steps=[steps.get(name) for name in columns], missing="value")
@@ -357,8 +465,7 @@ def encoded_columns(
 
 def class_codes(encoded: Sequence[_Encoded]) -> NDArray[np.int64]:
     """Return one code a record, equal exactly where all columns are."""
-    combined, _ = combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])
-    return np.unique(combined, return_inverse=True)[1]
+    return numbered(combine_codes([codes for codes, _ in encoded], [len(v) for _, v in encoded])[0])
 
 
 # --- record risks ---------------------------------------------------------------------------------

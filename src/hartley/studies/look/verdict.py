@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hartley.errors import OptionError, TableError
+from hartley.errors import OptionError
 from hartley.exact import parse_number
-from hartley.ranges.counting import Pairs, Summary, sum_by
+from hartley.ranges.counting import Summary, distinct, numbered, sum_by, widened
 from hartley.ranges.distribution import largest_ratio
 from hartley.report import Tile
 from hartley.text import (
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from hartley.engines.table import Table
     from hartley.policies.hierarchy import Level
-    from hartley.ranges.relation import Relation
+    from hartley.ranges.counting import Pairs
+    from hartley.schema.roles import Roles
 
     Codes = NDArray[np.int64]
 
@@ -61,45 +63,51 @@ class NearbyPeople:
     def of_pairs(
         cls, pairs: Pairs, values: Sequence[Any], width: Fraction, shares: Iterable[Fraction]
     ) -> NearbyPeople:
-        """Count them, given the numbers of the secret in their order, of which none is missing."""
+        """Count them, given the numbers of the secret in their order.
+
+        Infinity and a missing number are within a distance of themselves alone.
+        """
         size = pairs.sizes[0]
         totals = np.append(0, np.cumsum(sum_by(pairs.secret, pairs.counts, size)))
         people, reach = int(totals[-1]), _window_ends(values, width)
-        inside = totals[reach] - totals[:-1]
+        inside = (totals[reach] - totals[:-1])[pairs.secret]
         counted = np.append(0, np.cumsum(pairs.counts))
         keys = pairs.released * size + pairs.secret
         held = counted[np.searchsorted(keys, pairs.released * size + reach[pairs.secret])]
-        held, inside = held - counted[:-1], inside[pairs.secret]
-        sizes = np.diff(counted[pairs.offsets])
-        whole = sizes[pairs.released]
+        held, sizes = held - counted[:-1], np.diff(counted[pairs.offsets])
+        held, inside, whole = (
+            widened(numbers, people) for numbers in (held, inside, sizes[pairs.released])
+        )
 
         def people_of(near: NDArray[np.bool_]) -> int:
             return int(sizes[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
 
         told = (held == whole) & (inside < people)
-        return cls(
-            width,
-            people_of(told),
-            {
-                c: people_of(
-                    told
-                    | (held * c.denominator >= c.numerator * whole)
-                    & (inside * c.denominator < c.numerator * people)
-                )
-                for c in shares
-            },
-        )
+        known = {
+            c: people_of(
+                told
+                | (held * c.denominator >= c.numerator * whole)
+                & (inside * c.denominator < c.numerator * people)
+            )
+            for c in shares
+        }
+        return cls(width, people_of(told), known)
 
 
 def _window_ends(values: Sequence[Any], width: Fraction) -> Codes:
     """Return for each of some rising numbers how many are at most it plus a width, exactly."""
-    exact = [parse_number(value, name="the secret") for value in values]
+    exact = [
+        value if math.isinf(value) else parse_number(value, name="the secret")
+        for value in values
+        if value is not None
+    ]
     ends, end = [], 0
     for low in exact:
-        while end < len(exact) and exact[end] <= low + width:
+        high = low if math.isinf(low) else low + width
+        while end < len(exact) and exact[end] <= high:
             end += 1
         ends.append(end)
-    return np.array(ends, np.int64)
+    return np.array([*ends, *[len(values)] * (len(values) - len(exact))], np.int64)
 
 
 @dataclass(frozen=True)
@@ -133,9 +141,11 @@ class Verdict:
     left: int
     """The fewest secrets that stay possible for somebody."""
     guess_right: Fraction
-    """The share of people of whom a guess from the released values is right."""
+    """The share of people of whom the best guess from the released values is right. People with
+    several rows count once in each of their classes, where the guess is right if it is a secret
+    that they have there."""
     guess_right_before: Fraction
-    """The same without them."""
+    """The same where one guess is made for all classes: never more."""
     largest_share: Fraction
     """The largest share of one secret in a class."""
     gain: Fraction
@@ -145,11 +155,13 @@ class Verdict:
     secret_is_record: bool = False
     within: NearbyPeople | None = None
     """Who is known within a distance, of numbers of which many are different."""
+    in_several: bool = False
+    """Whether some people are in several classes."""
     left_out: int = 0
     """The rows without a secret, of which nothing else is said."""
     absent: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
-    """Their share of the table, and their largest share of a class: looked at where nothing else
-    tells anything."""
+    """The least and the largest share of people without a secret in a class: looked at where
+    nothing else tells anything."""
 
     @classmethod
     def of_summary(
@@ -170,10 +182,9 @@ class Verdict:
             >>> verdict.word, verdict.known[Fraction(19, 20)], verdict.largest_share
             ('nearly tells', 20, Fraction(19, 20))
         """
-        people, sizes, left = summary.rows, summary.released_rows, summary.secret_sizes
-        if people >= 2**31:
-            raise TableError("There are more than 2,147,483,647 rows", hint="audit them in parts")
-        most, of_most, raised, of_raised, moved = summary.likely
+        people, left = summary.rows, summary.secret_sizes
+        sizes = widened(summary.released_rows, people)
+        most, of_most, raised, of_raised, above, usual = summary.likely
         commonest = int(summary.secret_rows.max())
         told = (left == 1) & (summary.secrets > 1)
 
@@ -196,53 +207,37 @@ class Verdict:
             guess_right_before=Fraction(commonest, people),
             largest_share=largest_ratio(most, sizes),
             gain=largest_ratio(raised * people, of_raised * sizes),
-            shift=largest_ratio(moved, sizes) / (2 * people),
+            shift=largest_ratio(above * people - usual * sizes, sizes) / people,
             secret_is_record=secret_is_record,
             **_certainties(known, certainty),
         )
 
-    def of_each(self, alike: Codes) -> Verdict:
-        """Return the same about the record as the secret of people with several of them.
-
-        ``alike`` are the people of each person's smallest class.
-        """
-        people, found = alike.size, int((alike == 1).sum())
+    @classmethod
+    def of_records(
+        cls, persons: Codes, classes: Codes, released: Sequence[str], certainty: object = CERTAINTY
+    ) -> Verdict:
+        """Return the verdict where the record is the secret, of people with several rows."""
+        persons, classes = numbered(persons), numbered(classes)
+        people, groups = int(persons.max()) + 1, int(classes.max()) + 1
+        who, where = np.divmod(distinct(persons * groups + classes), groups)
+        sizes, stays = np.bincount(where), np.bincount(who)
+        alike = np.minimum.reduceat(sizes[where], np.cumsum(stays) - stays)
+        found = int((alike == 1).sum())
+        records = Summary.of_records(sizes)
+        one = cls.of_summary(records, released, ["ROW"], certainty, secret_is_record=True)
         return replace(
-            self,
+            one,
             people=people,
             values=people,
             told=found,
             told_alone=found,
-            known=dict.fromkeys(self.known, found),
+            known=dict.fromkeys(one.known, found),
             ruled_out=int((alike < people).sum()),
-            guess_right_before=Fraction(1, people),
-            gain=Fraction(people, self.left),
-            shift=Fraction(people - self.left, people),
-            secret_is_record=True,
+            guess_right_before=Fraction(int(stays.max()), who.size),
+            gain=Fraction(people, one.left),
+            shift=Fraction(people - one.left, people),
+            in_several=who.size > people,
         )
-
-    @classmethod
-    def of_levels(
-        cls, pairs: Pairs, levels: Sequence[Level], verdict: Verdict, certainty: object
-    ) -> list[Verdict]:
-        """Return the verdicts of the same range with the secret in the groups of each level."""
-        return [
-            cls.of_summary(
-                Summary.of_pairs(
-                    Pairs.gather(
-                        level.groups[pairs.secret],
-                        pairs.released,
-                        pairs.counts,
-                        (len(level.labels), pairs.sizes[1]),
-                    )
-                ),
-                verdict.released,
-                [f"{listed(verdict.secret)} (level {i} of its groups)"],
-                certainty,
-            )
-            for i, level in enumerate(levels, 1)
-            if len(level.labels) > 1
-        ]
 
     @classmethod
     def of_people(  # noqa: PLR0913, PLR0917 - three columns and what they are called
@@ -265,28 +260,37 @@ class Verdict:
             >>> Verdict.of_people(persons, classes, secrets, ["ward"], ["ill"]).told
             1
         """
-        persons, classes, secrets = (
-            np.unique(codes, return_inverse=True)[1] for codes in (persons, classes, secrets)
-        )
+        persons, classes, secrets = map(numbered, (persons, classes, secrets))
         people, groups, values = (int(codes.max()) + 1 for codes in (persons, classes, secrets))
-        cells, of_cell, rows = _distinct(classes, secrets, values)
-        holders = _distinct(persons, of_cell, cells[0].size)[0][1]
-        held = np.bincount(holders, minlength=cells[0].size)
-        cell_class, cell_secret = cells
+        # Cells, of a class and a secret, in order; the people of each cell, person by person; and
+        # the stays of a person in a class, each with some of these.
+        of_row = numbered(classes * values + secrets)
+        rows = np.bincount(of_row)
+        cell_class, cell_secret = np.empty((2, rows.size), np.int64)
+        cell_class[of_row], cell_secret[of_row] = classes, secrets
+        keys, times = np.unique(persons * rows.size + of_row, return_counts=True)
+        holder, cell = np.divmod(keys, rows.size)
+        held = np.bincount(cell)
+        first = np.flatnonzero(np.diff(holder * groups + cell_class[cell], prepend=-1))
+        who, where, stay_rows = (
+            holder[first],
+            cell_class[cell][first],
+            np.add.reduceat(times, first),
+        )
+        sizes, stays = np.bincount(where), np.bincount(who)
+        holds = distinct(holder * values + cell_secret[cell])
+        totals = np.bincount(holds % values)
         starts = np.flatnonzero(np.diff(cell_class, prepend=-1))
-        (who, where), _, stay_rows = _distinct(persons, classes, groups)
-        sizes = np.bincount(where, minlength=groups)
-        totals = np.bincount(_distinct(persons, secrets, values)[0][1], minlength=values)
 
         commonest_rows = np.maximum.reduceat(rows, starts)
         others = np.add.reduceat(rows, starts) - commonest_rows
         told = (stay_rows > others[where]) & (values > 1)
         rarest = np.where(rows == commonest_rows[cell_class], totals[cell_secret], people)
         uncommon = np.minimum.reduceat(rarest, starts) < int(totals.max())
-        left = _values_left(who, where, np.diff(np.append(starts, rows.size)), cell_secret, starts)
+        left = _values_left(where, stays, np.bincount(cell_class), cell_secret, starts)
 
-        def count(stays: NDArray[np.bool_]) -> int:
-            return int(np.unique(who[stays]).size)
+        def count(counted: NDArray[np.bool_]) -> int:
+            return int(np.count_nonzero(np.diff(who[counted], prepend=-1)))
 
         def known(share: Fraction) -> int:
             a, b = share.numerator, share.denominator
@@ -307,11 +311,12 @@ class Verdict:
             told_uncommon=count(told & uncommon[where]),
             ruled_out=int((left < values).sum()),
             left=int(left.min()),
-            guess_right=Fraction(int(most.sum()), int(sizes.sum())),
-            guess_right_before=Fraction(int(totals.max()), people),
+            guess_right=Fraction(int(most.sum()), who.size),
+            guess_right_before=Fraction(int(sum_by(cell_secret, held, values).max()), who.size),
             largest_share=largest_ratio(most, sizes),
             gain=largest_ratio(held * people, totals[cell_secret] * sizes[cell_class]),
             shift=largest_ratio(np.add.reduceat(apart, starts) + absent, sizes) / (2 * people),
+            in_several=who.size > people,
             **_certainties(known, certainty),
         )
 
@@ -361,80 +366,75 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in a few sentences."""
-        return " ".join(filter(None, (self._first, self._nearby, self._second)))
+        return " ".join(self.sentences)
 
     @property
-    def _first(self) -> str:  # noqa: PLR0911 - one word a sentence
-        released, secret = _columns(self.released), _columns(self.secret)
-        share, known = share_text(self.certainty), self.nearly_told
-        if self.secret_is_record:
-            return self._of_record(released)
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict in sentences: the first is the headline."""
+        return tuple(filter(None, (self._first, self._nearby, self._second)))
+
+    @property
+    def _first(self) -> str:
+        secret, known = _columns(self.secret), self.nearly_told
+        certainty = f"{share_text(self.certainty)} certainty"
+        sure = f"with at least {certainty}"
+        surest = f"in the surest group {share_text(self.largest_share)} have the same"
         match self.word:
+            case _ if self.secret_is_record:
+                said = self._of_record
             case "tells":
                 of_them = "" if self.told_alone == self.told else f"of {self.told_alone:,} of them "
                 alone = f", {of_them}because nobody else has their values" * bool(self.told_alone)
-                more = known > self.told
-                return (
-                    f"From {released}, the {secret} of {_people(self.told, self.people)} is "
-                    f"certain{alone}"
-                    + (
-                        f", and of {known:,} it is known with at least {share} certainty."
-                        if more
-                        else "."
-                    )
-                )
+                more = f", and of {known:,} it is known {sure}" * (known > self.told)
+                told = _people(self.told, self.people)
+                said = f"the {secret} of {told} is certain{alone}{more}."
             case "nearly tells":
-                return (
-                    f"From {released}, nobody's {secret} is certain, but that of "
-                    f"{_people(known, self.people)} is known with at least {share} certainty: in "
-                    f"the surest group {share_text(self.largest_share)} have the same value."
+                people = _people(known, self.people)
+                said = (
+                    f"nobody's {secret} is certain, but that of {people} is known {sure}: {surest} "
+                    "value."
                 )
             case "rules out":
-                return (
-                    f"From {released}, nobody's {secret} is known with {share} certainty, but some "
-                    f"value is ruled out for {_people(self.ruled_out, self.people)}: at worst "
+                said = (
+                    f"nobody's {secret} is known with {certainty}, but some value is "
+                    f"ruled out for {_people(self.ruled_out, self.people)}: at worst "
                     f"{self.left:,} of {self.values:,} values stay possible."
                 )
             case "shifts" if not self.shift:
-                return (
-                    f"From {released}, every value of {secret} is as likely as in the whole table, "
-                    f"but it is missing in {count_of(self.left_out, 'row')}, which "
+                said = (
+                    f"every value of {secret} is as likely as in the whole table, but it is "
+                    f"missing in {count_of(self.left_out, 'row')}, which "
                     f"{conjugate(self.left_out, 'is')} left out: {share_text(self.absent[1])} of "
-                    f"one group, {share_text(self.absent[0])} of all."
+                    f"one group, {share_text(self.absent[0])} of another."
                 )
             case "shifts":
-                factor = (
-                    f"one is up to {times(self.gain, up=True)} as likely as in the whole table; "
-                    if self.gain > 1
-                    else ""
+                factor = times(self.gain, up=True)
+                likely = f"one is up to {factor} as likely as in the whole table; "
+                said = (
+                    f"every value of {secret} stays possible for everybody, but not equally "
+                    f"likely: {likely * (self.gain > 1)}{surest}."
                 )
-                return (
-                    f"From {released}, every value of {secret} stays possible for everybody, but "
-                    f"not equally likely: {factor}in the surest group "
-                    f"{share_text(self.largest_share)} have the same."
+            case _:
+                only = self.groups == 1
+                groups = "its only group" if only else f"each of its {self.groups:,} groups"
+                said = (
+                    f"nothing follows about {secret}: in {groups} every value is as likely as in "
+                    "the whole table."
                 )
-        groups = f"each of its {self.groups:,} groups" if self.groups > 1 else "its only group"
-        return (
-            f"From {released}, nothing follows about {secret}: in {groups} every value is as "
-            "likely as in the whole table."
-        )
+        return f"From {_columns(self.released)}, {said}"
 
-    def _of_record(self, released: str) -> str:
+    @property
+    def _of_record(self) -> str:
         if self.told:
             verb = "is" if self.told == 1 or self.people == 1 else "are"
-            return (
-                f"From {released}, {_people(self.told, self.people)} {verb} found for certain: "
-                "nobody else has their values."
-            )
+            people = _people(self.told, self.people)
+            return f"{people} {verb} found for certain: nobody else has their values."
         if self.ruled_out:
             return (
-                f"From {released}, nobody is found for certain, but at worst {self.left:,} of "
-                f"{self.values:,} records stay possible."
+                f"nobody is found for certain, but at worst {self.left:,} of {self.values:,} "
+                "records stay possible."
             )
-        return (
-            f"From {released}, nothing follows about which record is whose: all of them have the "
-            "same values."
-        )
+        return "nothing follows about which record is whose: all of them have the same values."
 
     @property
     def _nearby(self) -> str:
@@ -456,9 +456,10 @@ class Verdict:
         if self.secret_is_record:
             return f"Somebody is found with a chance of up to 1/{self.left:,}."
         right, before = share_text(self.guess_right), share_text(self.guess_right_before)
+        each = " in each of their groups" if self.in_several else ""
         return (
-            f"A guess from {_columns(self.released)} is right for {right} of people, without it "
-            f"for {before}."
+            f"A guess from {_columns(self.released)} is right for {right} of people{each}, without "
+            f"it for {before}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -469,7 +470,7 @@ class Verdict:
             "told": self.told,
             "told_alone": self.told_alone,
             "told_uncommon": self.told_uncommon,
-            "known": {_decimal(share): people for share, people in self.known.items()},
+            "known": _decimals(self.known),
             "ruled_out": self.ruled_out,
             "left": self.left,
             "values": self.values,
@@ -477,57 +478,56 @@ class Verdict:
                 name: str(getattr(self, name))
                 for name in ("guess_right", "guess_right_before", "largest_share", "gain", "shift")
             },
-            **self._more(),
+            **(
+                {}
+                if self.within is None
+                else {
+                    "within": {
+                        "width": exact_text(self.within.width),
+                        "told": self.within.told,
+                        "known": _decimals(self.within.known),
+                    }
+                }
+            ),
             "sentence": self.sentence,
             "next": self.next,
         }
 
-    def _more(self) -> dict[str, Any]:
-        near = self.within
-        if near is None:
-            return {}
-        known = {_decimal(share): people for share, people in near.known.items()}
-        return {"within": {"width": exact_text(near.width), "told": near.told, "known": known}}
-
 
 def told_rows(persons: Codes, classes: Codes, secrets: Codes) -> NDArray[np.bool_]:
     """Tell which rows are in a class where the secret of their person is certain."""
-    (at, _), _, rows = _distinct(classes, secrets, int(secrets.max()) + 1)
-    others = np.bincount(at, rows).astype(np.int64)
-    others -= np.maximum.reduceat(rows, np.flatnonzero(np.diff(at, prepend=-1)))
-    _, stay, own = _distinct(persons, classes, int(classes.max()) + 1)
-    told: NDArray[np.bool_] = (own[stay] > others[classes]) & bool((secrets != secrets[0]).any())
-    return told
+    keys, rows = np.unique(classes * (int(secrets.max()) + 1) + secrets, return_counts=True)
+    starts = np.flatnonzero(np.diff(keys // (int(secrets.max()) + 1), prepend=-1))
+    others = np.add.reduceat(rows, starts) - np.maximum.reduceat(rows, starts)
+    stays = numbered(persons * (int(classes.max()) + 1) + classes)
+    told: NDArray[np.bool_] = np.bincount(stays)[stays] > others[classes]
+    return told & bool((secrets != secrets[0]).any())
+
+
+def groups_of(
+    roles: Roles | None, columns: Iterable[str], table: Table
+) -> dict[str, Mapping[Any, object]]:
+    """Return the groups that roles give the values of some columns."""
+    from hartley.policies.hierarchy import read_hierarchy
+
+    named = {} if roles is None else roles.columns
+    return {
+        name: read_hierarchy(path, name, table)
+        for name in columns
+        if name in named and (path := named[name].hierarchy) is not None
+    }
 
 
 def levels_of(
-    column: str, values: Sequence[Any], groups: Mapping[Any, object], table: Table | None = None
+    column: str, values: Sequence[Any], groups: Mapping[Any, object], table: Table
 ) -> list[Level]:
-    """Return the levels of a secret with groups, missing being a group of its own; none without."""
-    if not groups:
-        return []
+    """Return the levels of a secret with groups, missing being a group of its own."""
     from hartley.policies.hierarchy import nested_levels
 
-    path = next(iter(groups.values()))
+    path = next(iter(groups.values()), ())
     depth = len(path) if isinstance(path, (list, tuple)) else 1
-    return nested_levels(column, values, {None: (None,) * depth, **groups}, table)
-
-
-def absent_shares(relation: Relation) -> tuple[Fraction, Fraction]:
-    """Return the share of rows without a secret in the table, and the largest in a class.
-
-    In the relation, missing is a value of the secret.
-    """
-    pairs = relation.pairs()
-    absent = np.array(
-        [
-            None in value if isinstance(value, tuple) else value is None
-            for value in relation.secret_range
-        ]
-    )
-    lacking = sum_by(pairs.released, pairs.counts * absent[pairs.secret], pairs.sizes[1])
-    sizes = relation.summary.released_rows
-    return Fraction(int(lacking.sum()), relation.rows), largest_ratio(lacking, sizes)
+    missing = {None: (None,) * depth} if None in values and None not in groups else {}
+    return nested_levels(column, values, {**groups, **missing}, table)
 
 
 def parse_width(within: object) -> Fraction:
@@ -560,34 +560,33 @@ def _certainties(known: Callable[[Fraction], int], certainty: object) -> dict[st
     return {"known": counts, "certainty": spoken}
 
 
-def _distinct(first: Codes, second: Codes, width: int) -> tuple[tuple[Codes, Codes], Codes, Codes]:
-    """Return the distinct pairs of two codes in order, which one each row has, and their rows."""
-    keys, which, rows = np.unique(first * width + second, return_inverse=True, return_counts=True)
-    return (keys // width, keys % width), which, rows
-
-
 def _values_left(
-    who: Codes, where: Codes, distinct: Codes, cell_secret: Codes, starts: Codes
+    where: Codes, stays: Codes, secrets: Codes, cell_secret: Codes, starts: Codes
 ) -> Codes:
     """Return how many secrets the classes of each person hold together.
 
-    ``who`` and ``where`` list the classes of each person, person by person.
+    ``where`` lists the classes of each person, person by person, and ``stays`` how many they are;
+    ``secrets`` how many secrets each class holds.
     """
-    first = np.flatnonzero(np.diff(who, prepend=-1))
-    classes = np.diff(np.append(first, who.size))
-    left = distinct[where[first]]  # right for people in one class
-    several = np.flatnonzero(classes > 1)
-    widths = np.add.reduceat(distinct[where], first)[several]
+    ends = np.cumsum(stays)
+    left = np.maximum.reduceat(secrets[where], ends - stays)
+    values = int(cell_secret.max()) + 1
+    # All that has to be looked at: people in several classes, none of which holds all secrets.
+    several = np.flatnonzero((stays > 1) & (left < values))
+    widths = np.add.reduceat(secrets[where], ends - stays)[several]
     for part in np.split(several, np.flatnonzero(np.diff(np.cumsum(widths) // MOST_PAIRS)) + 1):
-        stays = np.flatnonzero(np.isin(who, part))
-        long = distinct[where[stays]]
-        ends = np.cumsum(long)
-        cells = np.arange(int(long.sum())) + np.repeat(starts[where[stays]] - (ends - long), long)
-        (person, _), _, _ = _distinct(
-            np.repeat(who[stays], long), cell_secret[cells], int(cell_secret.max()) + 1
-        )
-        left[part] = np.bincount(person, minlength=left.size)[part]
+        theirs = where[_ranges((ends - stays)[part], stays[part])]
+        long = secrets[theirs]
+        person = np.repeat(np.repeat(part, stays[part]), long)
+        keys = distinct(person * values + cell_secret[_ranges(starts[theirs], long)])
+        left[part] = np.bincount(keys // values, minlength=left.size)[part]
     return left
+
+
+def _ranges(first: Codes, lengths: Codes) -> Codes:
+    """Return the places of ranges, one after the other."""
+    before: Codes = np.cumsum(lengths) - lengths
+    return np.repeat(first - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -603,10 +602,9 @@ def _people(some: int, people: int) -> str:
     return f"{some:,} of {count_of(people, 'person')}"
 
 
-def _decimal(share: Fraction) -> str:
+def _decimals(known: Mapping[Fraction, int]) -> dict[str, int]:
     """Write 0.9 as 0.90: the keys of JSON have two decimals at least."""
-    text = number(share, round="nearest")
-    return text if len(text) > 3 else f"{text}0"
+    return {number(share, round="nearest").ljust(4, "0"): people for share, people in known.items()}
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

@@ -12,11 +12,9 @@ from hartley.engines.table import Table
 from hartley.errors import OptionError
 from hartley.kernels.dependence import find_dependences
 from hartley.ranges.classes import encode_column
-from hartley.ranges.relation import Relation
 from hartley.schema.roles import WITHHELD
-from hartley.studies.look.audit import Judge
-from hartley.studies.look.exposure import PeopleCounter
-from hartley.studies.look.verdict import CERTAINTY, Verdict, verdict_tiles, worst
+from hartley.studies.look.exposure import Judge
+from hartley.studies.look.verdict import Verdict, groups_of, verdict_tiles, worst
 from hartley.tables.counts import distinct_values
 from hartley.tables.opening import open_table
 from hartley.tables.view import clean_column, run
@@ -126,17 +124,9 @@ def verdicts_on(
     # A key without any value tells nothing, like one with a single value.
     blank = {name: 0 for name in keys if not present[name]}
     opened = replace(opened, expression=opened.expression.mutate(**blank)) if blank else opened
-    counter = PeopleCounter(opened, keys, unit=unit) if unit else None
-
-    def relate(_: object, secret: str | Sequence[str], missing: str = "released") -> Relation:
-        return Relation.from_table(opened, secret=secret, released=keys, missing=missing)
-
-    judges = {
-        name: Judge((name,), relate, {}, CERTAINTY, None, roles, counter)
-        for name in confidential
-        if present[name]
-    }
-    return {name: judge.all(relate({}, name))[0] for name, judge in judges.items()}
+    named = [name for name in confidential if present[name]]
+    judge = Judge(opened, keys, unit=unit, groups=groups_of(roles, named, opened))
+    return {name: judge.verdicts((name,), judge.relate(name))[0] for name in named}
 
 
 # --- columns that undo a release ------------------------------------------------------------------
