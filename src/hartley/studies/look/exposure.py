@@ -312,7 +312,7 @@ class Judge:
         pairs, each = relation.pairs(), relation.secret_range
         absent = [None in one if isinstance(one, tuple) else one is None for one in each]
         lacking = pairs.counts * np.array(absent)[pairs.secret]
-        return _with_absent(
+        return with_absent(
             verdict,
             sum_by(pairs.released, lacking, pairs.sizes[1]),
             relation.summary.released_rows,
@@ -340,7 +340,7 @@ class Judge:
         verdict = self._strongest(judge, secret, lambda: own[0][1])
         sizes = members(classes, persons)
         lacking = members(classes[absent], persons[absent], sizes.size)
-        return _with_absent(verdict, lacking, sizes, int(absent.sum()))
+        return with_absent(verdict, lacking, sizes, int(absent.sum()))
 
     def _strongest(
         self,
@@ -389,7 +389,7 @@ def _any_missing(encoded: Sequence[_Encoded], rows: int) -> NDArray[np.bool_]:
     return lacking
 
 
-def _with_absent(
+def with_absent(
     verdict: Verdict, lacking: NDArray[np.int64], sizes: NDArray[np.int64], rows: int
 ) -> Verdict:
     """Add to a verdict that nothing is told how many people of each class lack the secret."""

@@ -20,12 +20,11 @@ from hartley.kernels.dependence import find_dependences
 from hartley.kernels.pairs import number_values
 from hartley.measures.anonymity import size_bands, sizes_panel
 from hartley.ranges.classes import combine_codes
-from hartley.ranges.counting import Pairs, Summary
-from hartley.ranges.distribution import largest_ratio
+from hartley.ranges.counting import Pairs, Summary, distinct
 from hartley.ranges.relation import FEW, ExposureCounts, check_group_size
 from hartley.report import Chart, Grid, Heading, Readable, Report, Section, Tile, plain_values
 from hartley.schema.roles import NEVER_RELEASED, ColumnRole, Roles
-from hartley.studies.look.exposure import RecordRisks
+from hartley.studies.look.exposure import RecordRisks, members, with_absent
 from hartley.studies.look.scanned_column import (
     CONFIDENTIAL,
     IDENTIFIER,
@@ -120,6 +119,10 @@ class ScanReport(Readable):
     @property
     def headline(self) -> str:
         """The scan in a few sentences, the worst about people first."""
+        return " ".join(self._said)
+
+    @property
+    def _said(self) -> list[str]:
         said = []
         if self.keys:
             unique, few = self.people.unique, self.people.among_few
@@ -130,8 +133,8 @@ class ScanReport(Readable):
                 f"{few:,} {conjugate(few, 'stands')} among fewer than {self.people.k}."
             )
         if self.verdicts:
-            tells = worst([*self.verdicts.values()])
-            said.insert(int(few > 0), tells.sentence)
+            at = int(few > 0)
+            said[at:at] = worst([*self.verdicts.values()]).sentences
         columns = count_of(len(self.columns), "column")
         if self.unit is None:
             size = f"{count_of(self.rows, 'row')} of {columns}"
@@ -141,7 +144,8 @@ class ScanReport(Readable):
                 f"rows of one person are {self.most_rows:,}"
             )
         none = "" if self.keys else ", and no column seems to be a key"
-        return f"{self.table}: {' '.join([*said, f'{size}{none}.', *self._repeated])}"
+        said += [f"{size}{none}.", *self._repeated]
+        return [f"{self.table}: {said[0]}", *said[1:]]
 
     @property
     def _repeated(self) -> list[str]:
@@ -330,9 +334,10 @@ class ScanReport(Readable):
         """Return the scan in sections; its picture shows how many people are alike."""
         given_away = max(self.given_away.values(), default=0)
         unique, few = self.people.unique, self.people.among_few
+        headline, *lead = self._said
         return Report(
             f"Scan of {self.table}",
-            self.headline,
+            headline,
             (
                 Tile(
                     f"{unique:,}",
@@ -348,6 +353,7 @@ class ScanReport(Readable):
             ),
             tuple(self._sections()),
             "Counts of people are exact. What a column is was guessed.",
+            " ".join(lead),
         )
 
     def _sections(self) -> Iterator[Section]:
@@ -554,7 +560,7 @@ def scan(  # noqa: PLR0913 - each is one choice of the user's
         notes=(*guessed, *_notes(opened, table)),
         reading=_reading(reading, coded),
         class_sizes=alike,
-        class_people=_class_people(classes, persons, sizes.size),
+        class_people=sizes if persons is None else members(classes, persons),
         persons=persons,
         source=source,
         sources=opened.paths,
@@ -734,15 +740,6 @@ def _persons(unit: CodedColumn) -> NDArray[np.int64]:
     return np.unique(persons, return_inverse=True)[1]
 
 
-def _class_people(
-    classes: NDArray[np.int64], persons: NDArray[np.int64] | None, groups: int
-) -> NDArray[np.int64]:
-    """Count the different people of each class."""
-    if persons is not None:
-        classes = np.unique(persons * groups + classes) % groups
-    return np.bincount(classes, minlength=groups)
-
-
 def _exposure(
     classes: NDArray[np.int64], sizes: NDArray[np.int64], persons: NDArray[np.int64] | None, k: int
 ) -> tuple[NDArray[np.int64], ExposureCounts]:
@@ -753,7 +750,7 @@ def _exposure(
     if persons is None:
         return sizes[classes], ExposureCounts.of_classes(sizes, k)
     least = np.full(int(persons.max()) + 1, persons.size)
-    np.minimum.at(least, persons, _class_people(classes, persons, sizes.size)[classes])
+    np.minimum.at(least, persons, members(classes, persons, sizes.size)[classes])
     counts = ExposureCounts(least.size, k, int((least == 1).sum()), int((least < k).sum()))
     return least[persons], counts
 
@@ -779,13 +776,11 @@ def _verdicts(
             verdict = Verdict.of_summary(summary, keys, [name])
         else:
             verdict = Verdict.of_people(persons[present], given, secrets, keys, [name])
-        if verdict.word == "nothing":  # some classes may lack more values
-            groups, absent = int(classes.max()) + 1, ~present
-            people = _class_people(classes, persons, groups)
-            whose = None if persons is None else persons[absent]
-            lacking = _class_people(classes[absent], whose, groups)
-            shares = Fraction(int(lacking.sum()), int(people.sum())), largest_ratio(lacking, people)
-            verdict = replace(verdict, absent=shares, left_out=int(absent.sum()))
+        absent = ~present
+        whose = np.arange(classes.size) if persons is None else persons
+        people = members(classes, whose)
+        lacking = members(classes[absent], whose[absent], people.size)
+        verdict = with_absent(verdict, lacking, people, int(absent.sum()))
         verdicts[name] = verdict
     return verdicts
 
@@ -801,4 +796,4 @@ def _duplicates(columns: Sequence[CodedColumn], rows: int, uniques: SpecialUniqu
         others = np.flatnonzero(~uniques.is_singled_out)
         codes = [column[others] for column in codes]
     combined, _ = combine_codes(codes, [column.width for column in ordered])
-    return int(combined.size - np.unique(combined).size)
+    return int(combined.size - distinct(combined).size)

@@ -68,14 +68,29 @@ class Disclosing:
         return worst([*self.verdicts.values()]) if self.verdicts else None
 
     @property
-    def told(self) -> str:
-        """Whom the release singles out, what it tells and what to do, for a headline."""
+    def made(self) -> str:
+        """What was done to the rows, in one sentence."""
+        raise NotImplementedError
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Whom the release singles out, what it tells and what to do, the worst first."""
         singled = "" if self.singling is None else self.singling.warning
         verdict = self.verdict
-        said = NOT_ASKED if verdict is None else verdict.sentence
+        said = (NOT_ASKED,) if verdict is None else verdict.sentences
         do = "" if verdict is None or not verdict.nearly_told else verdict.next
         undone = (undone.sentence for undone in self.undone)
-        return " ".join(filter(None, (singled, said, do, *undone)))
+        return tuple(filter(None, (singled, *said, do, *undone)))
+
+    @property
+    def said(self) -> tuple[str, str]:
+        """What was done with the worst that it tells, for a headline, and what stands below."""
+        return " ".join((self.made, *self.told[:1])), " ".join(self.told[1:])
+
+    @property
+    def headline(self) -> str:
+        """What was done, whom it singles out, what it tells and what to do."""
+        return " ".join((self.made, *self.told))
 
     @property
     def judgements(self) -> tuple[str, ...]:

@@ -318,16 +318,15 @@ class AnonymizedTable(Disclosing, Readable):
         return sum(self.losses, Fraction(0)) / len(self.losses)
 
     @property
-    def headline(self) -> str:
-        """The release in one sentence, and a warning if kept columns undo it."""
+    def made(self) -> str:
+        """The release in one sentence."""
         counted = {"people": self.units, "households": self.households}
         units = " and in ".join(name for name, number in counted.items() if number is not None)
-        made = (
+        return (
             f"{self.rows - self.suppressed:,} of {self.rows:,} rows of {self.name} were made "
             f"{self.k:,}-anonymous over {', '.join(self.keys)}"
             + (f", counted in {units}." if units else ".")
         )
-        return f"{made} {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -383,9 +382,10 @@ class AnonymizedTable(Disclosing, Readable):
         cells = [self.keys, levels, lost] if levels else [self.keys, lost]
         headings = Heading("key", "name"), Heading("level", "amount"), Heading("lost", "amount")
         how = ONE_LEVEL if levels else BOXES.format(k=self.k)
+        headline, lead = self.said
         return Report(
             f"{self.name}, made {self.k}-anonymous",
-            self.headline,
+            headline,
             (
                 Tile(f"{again.k:,}", "records in the smallest class, counted again"),
                 Tile(f"{float(100 * self.loss):.2f} %", "of the keys' detail lost"),
@@ -417,6 +417,7 @@ class AnonymizedTable(Disclosing, Readable):
             "Counts are exact; risks and leakage are rounded up. The loss of a key is the average "
             "over all records of (values that stay possible - 1) / (all values - 1); a record that "
             "is left out counts as 1.",
+            lead,
         )
 
     def to_dict(self) -> dict[str, Any]:

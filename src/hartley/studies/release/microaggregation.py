@@ -143,13 +143,12 @@ class Microaggregation(Disclosing, Readable):
         return log_ratio(self.rows, int(self.sizes.min()))
 
     @property
-    def headline(self) -> str:
-        """The release in one sentence, whom kept columns single out, and what it tells."""
-        made = (
+    def made(self) -> str:
+        """The release in one sentence."""
+        return (
             f"{self.rows:,} rows of {self.table} were made {self.k:,}-anonymous over "
             f"{', '.join(self.columns)}, as averages."
         )
-        return f"{made} {self.told}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -212,9 +211,10 @@ class Microaggregation(Disclosing, Readable):
             for one in self.losses
         )
         scaled = "; every column is scaled to standard deviation 1" if self.standardised else ""
+        headline, lead = self.said
         return Report(
             f"Averages of {self.table}",
-            self.headline,
+            headline,
             (
                 Tile(f"{100 * self.information_loss:.2f} %", "of the variation lost (SSE / SST)"),
                 Tile(f"{sum(band.classes for band in bands):,}", f"groups of {sizes} records"),
@@ -248,6 +248,7 @@ class Microaggregation(Disclosing, Readable):
             "The loss is the sum of squared distances to the averages of the groups, divided by "
             f"the sum of squared distances to the average of all records{scaled}. Risks and "
             "leakage are rounded up.",
+            lead,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -559,10 +559,10 @@ class PramReport(Disclosing, Readable):
         return self.release.people
 
     @property
-    def headline(self) -> str:
-        """The release in one sentence, whom kept columns single out, and what it tells."""
+    def made(self) -> str:
+        """The release in one sentence."""
         titles = " and ".join(column.title for column in self.columns)
-        return f"{self.release.made[:-1]}, {titles} perturbed at random. {self.told}"
+        return f"{self.release.made[:-1]}, {titles} perturbed at random."
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -594,9 +594,10 @@ class PramReport(Disclosing, Readable):
             for column in self.columns
             if estimate and column.estimate is not None
         )
+        headline, lead = self.said
         return Report(
             f"Random perturbation of {self.release.table}",
-            self.headline,
+            headline,
             (
                 *self.verdict_tiles,
                 Tile(f"{self.release.rows:,}", "rows released"),
@@ -615,6 +616,7 @@ class PramReport(Disclosing, Readable):
                 *estimates,
             ),
             "Every number of bits is rounded up.",
+            lead,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -211,12 +211,11 @@ class ReleaseReport(Disclosing, Readable):
     """What was promised, where a certificate was written."""
 
     @property
-    def headline(self) -> str:
-        """The release in one sentence, and the worst that it tells about people."""
+    def told(self) -> tuple[str, ...]:
+        """Whom the rows leave unique or among few, and what they tell; nothing of an answer."""
         counts = None if self.people is None else self.people.counts
-        few = counts.sentence if counts is not None and counts.among_few else ""
-        told = "" if self.is_answer else self.told
-        return " ".join(filter(None, (self.made, few, told)))
+        few = (counts.sentence,) if counts is not None and counts.among_few else ()
+        return () if self.is_answer else (*few, *super().told)
 
     @property
     def made(self) -> str:
@@ -269,7 +268,9 @@ class ReleaseReport(Disclosing, Readable):
     def report(self) -> Report:
         """Return the release in sections: what a reader should know of it."""
         told = Section("What was released", (self.order,), self.sentences[:-1])
-        return Report(f"Release of {self.table}", self.headline, self.verdict_tiles, (told,))
+        headline, lead = self.said
+        title = f"Release of {self.table}"
+        return Report(title, headline, self.verdict_tiles, (told,), lead=lead)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON; exact numbers become text."""
