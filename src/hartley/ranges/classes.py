@@ -261,7 +261,7 @@ class Singling:
         return (
             f"Yet {named}, released as {released} out {self.together:,} of "
             f"{count_of(self.rows, 'person')}{self._beside}: leave out what nobody needs, or make "
-            "it a key."
+            "it a key that is coarsened."
         )
 
     @property
@@ -285,17 +285,19 @@ class Singling:
         return {"columns": [asdict(singled) for singled in self.columns], "together": self.together}
 
 
-def single_out(
+def single_out(  # noqa: PLR0913, PLR0917 - the columns, and those that say who is who
     table: object,
     keys: Sequence[str],
     columns: Sequence[str],
     confidential: Sequence[str] = (),
     unit: str | None = None,
+    household: str | None = None,
 ) -> Singling:
     """Count whom columns single out by themselves, with the keys, and all together; exact.
 
     A missing value is a value like any other. A row is a person, or else the unit, which no row
-    lacks, says whose it is. The engine groups the rows twice a column.
+    lacks, says whose it is; people of one household are alone together. The engine groups the
+    rows twice a column.
 
     Example:
         >>> singling = single_out({"age": ["30s"] * 3, "pay": [1, 1, 2]}, ["age"], ["pay"])
@@ -306,13 +308,13 @@ def single_out(
     counted = tuple(
         SingledOut(
             name,
-            count_alone(opened, [name], unit),
-            count_alone(opened, [*keys, name], unit),
+            count_alone(opened, [name], unit, household),
+            count_alone(opened, [*keys, name], unit, household),
             confidential=name in confidential,
         )
         for name in columns
     )
-    together = count_alone(opened, [*keys, *columns], unit) if columns else 0
+    together = count_alone(opened, [*keys, *columns], unit, household) if columns else 0
     rows = opened.expression
     people = rows.count() if unit is None else rows[unit].nunique()
     return Singling(

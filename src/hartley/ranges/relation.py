@@ -429,8 +429,8 @@ class ExposureCounts:
             )
         if self.expected is not None:
             sentences.append(
-                f"By the sampling weights about {self.expected:,.1f} of them would be found in the "
-                "population; this is an estimate and no promise."
+                f"By the sampling weights about {self.expected:,.1f} of all {self.rows:,} people "
+                "would be found in the population; this is an estimate and no promise."
             )
         return " ".join(sentences)
 

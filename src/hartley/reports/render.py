@@ -177,12 +177,15 @@ def _fitting(sections: Sequence[Section], console: Console, lines: int) -> list[
         whole = sections[place]
         short = replace(whole, points=whole.points[:points])
         bare = replace(short, table=None)
-        tried = [bare, replace(bare, points=())]
+        tried = [replace(bare, points=short.points[:k]) for k in range(len(short.points), 0, -1)]
+        if whole.table is None or whole.commands:  # without its table, a section may say nothing
+            tried.append(replace(bare, points=()))
         if whole.table is not None and tables:
             rows = {min(whole.table.most or most, most): None for most in MOST_ROWS}
             tried = [replace(short, table=replace(whole.table, most=k)) for k in rows] + tried
         for section in () if whole.details else tried:
             height = _section_text(section, console, titled=place > 0).count("\n")
+            height += sum((len(command) + 1) // console.width for command in section.commands)
             if height > 0 and (height <= lines or (section.commands and section is tried[-1])):
                 fitting[place], lines = section, lines - height
                 points, tables = points - len(section.points), tables - (section.table is not None)

@@ -8,6 +8,8 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from hartley.engines.cells import as_doubles, clamp, is_whole
@@ -244,20 +246,30 @@ def distinct_values(table: Table, columns: Sequence[str]) -> Any:
     return run(table, _grouped(_cleaned(table, columns)).to_pyarrow)
 
 
-def count_alone(table: Table, columns: Sequence[str], unit: str | None = None) -> int:
+def count_alone(
+    table: Table, columns: Sequence[str], unit: str | None = None, household: str | None = None
+) -> int:
     """Return how many people have values of some columns, missing ones too, that no other has.
 
     A row is a person, or else a column says whose it is: of them who has such a row is counted.
+    Where a column says who lives together, nobody of another household has them.
     """
-    rows = _cleaned(table, [*columns, *([] if unit is None else [unit])])
-    if unit is None:
+    whose = [name for name in (unit, household) if name is not None]
+    rows = _cleaned(table, [*columns, *whose])
+    by = rows.columns[: len(columns)]
+    if not whose:
         classes = _grouped(rows)
-        alone = classes.filter(classes["n"] == 1).count()
-    else:
-        who = rows[f"c{len(columns)}"]
-        classes = rows.group_by(rows.columns[:-1]).aggregate(n=who.nunique(), who=who.min())
-        alone = classes.filter(classes["n"] == 1)["who"].nunique()
-    return int(run(table, alone.to_pyarrow).as_py())
+        return int(run(table, classes.filter(classes["n"] == 1).count().to_pyarrow).as_py())
+    ends: dict[str, Any] = {"n": rows.count()}
+    for name in rows.columns[len(columns) :]:
+        ends |= {f"low_{name}": rows[name].min(), f"high_{name}": rows[name].max()}
+    marked = rows.group_by(by).mutate(**ends) if by else rows.mutate(**ends)
+    same = [marked[f"low_{name}"] == marked[f"high_{name}"] for name in rows.columns[len(by) :]]
+    if unit is None:
+        same.append(marked["n"] == 1)
+    alone = marked.filter(reduce(or_, same))
+    people = alone.count() if unit is None else alone[rows.columns[len(by)]].nunique()
+    return int(run(table, people.to_pyarrow).as_py())
 
 
 def secrets_by_class(table: Table, keys: Sequence[str], secret: str) -> list[tuple[int, int, int]]:

@@ -269,7 +269,7 @@ def suspected_reading(path: str, reading: ReadingOptions) -> tuple[ReadingOption
     if found.total and not found.footer and not reading.footer:
         said.append(
             f"'{found.total}' stands in one of the last rows of {name}, which does not add up: if "
-            "it is no person, leave it out (--footer 1)."
+            "it is no person, leave it out (--footer 1, in the roles footer = 1)."
         )
     if found.footer and not reading.footer:
         reading = replace(reading, footer=found.footer)

@@ -234,7 +234,10 @@ def test_a_command_says_what_its_function_returns(name, folder):
         headline = getattr(each, "headline", "")
         assert headline in text
         if page:
-            assert headline in html.unescape((folder / "page.html").read_text())
+            shown = html.unescape((folder / "page.html").read_text()).replace("\xa0", " ")
+            report = each.report()
+            assert report.headline in shown
+            assert report.lead in shown
 
 
 # --- options are parameters -----------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_an_example_is_designed_released_and_verified(folder, name, monkeypatch,
     found = json.loads(out)
     assert found["files"] == {"policy": str(policy), "html": str(page)}
     assert found["policy"] == policy.read_text()
-    assert found["headline"] in page.read_text().replace("&gt;", ">")
+    assert found["headline"] in page.read_text().replace("\xa0", " ").replace("&gt;", ">")
     released = folder / f"{name}.out.parquet"
     words = ("release", folder / "people.parquet", policy, "-o", released)
     code, out, err = call(monkeypatch, capsys, *words, "--certificate", certificate, "--json")

@@ -139,8 +139,9 @@ def test_a_draft_answers_nothing_and_opens_no_ledger(folder, ask):
         "SELECT COUNT(*) FROM people",
         *("--table", "people.csv", "--budget", "20", "--roles", "draft.toml"),
     )
-    assert (code, out) == (2, "")
+    assert code == 2
     assert "draft that nobody has confirmed" in err
+    assert "draft that nobody has confirmed" in json.loads(out)["error"]["reason"]
     assert not (folder / "ledger.db").exists()
 
 
@@ -190,6 +191,9 @@ def test_people_by_roles_are_those_that_counting_finds(seed):
     table = people(seed)
     keys = list(zip(table["age"], table["sex"], strict=True))
     alike = Counter(keys)
+    for key in alike:  # the smaller of people and households
+        homes = {home for home, at in zip(table["home"], keys, strict=True) if at == key}
+        alike[key] = min(alike[key], len(homes))
     least = {
         home: min(alike[k] for k, h in zip(keys, table["home"], strict=True) if h == home)
         for home in table["home"]

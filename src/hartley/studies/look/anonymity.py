@@ -32,7 +32,7 @@ from hartley.report import (
     Tile,
     plain_values,
 )
-from hartley.schema.roles import chosen_columns
+from hartley.schema.roles import ColumnRole, Roles, chosen_columns
 from hartley.studies.look.exposure import (
     Judge,
     check_unit,
@@ -141,7 +141,12 @@ class ConfidentialFindings:
 
     @property
     def attacks(self) -> tuple[tuple[str, int, str], ...]:
-        """Every attack on the column, for how many rows it succeeds, and why."""
+        """Every attack on the column, for how many rows it succeeds, and why.
+
+        None where people have several rows: what is certain of them is the verdict's.
+        """
+        if self.verdict.people < self.rows:
+            return ()
         alike, classes = self.homogeneous_classes, count_of(self.classes, "class")
         same = "No class has one value only."
         if self.values == 1:
@@ -867,6 +872,7 @@ def count_again(
     keys: Sequence[str],
     confidential: Sequence[str],
     unit: str | None = None,
+    household: str | None = None,
 ) -> AnonymityReport:
     """Count released rows again: nothing that the method claims is trusted.
 
@@ -884,5 +890,7 @@ def count_again(
         for name in confidential
         if name not in rows.column_names or rows.column(name).null_count < rows.num_rows
     ]
-    report = anonymity(rows, keys=keys, confidential=present, unit=unit)
+    columns = {} if household is None else {household: ColumnRole(household, "household")}
+    roles = Roles(confirmed=True, columns=columns)
+    report = anonymity(rows, keys=keys, confidential=present, unit=unit, roles=roles)
     return replace(report, table="the release")

@@ -237,18 +237,15 @@ class ScanReport(Readable):
         if not files or STANDARD_INPUT in files:
             return ()
         by = (*files, "--roles", self.draft or "roles.toml")
-        drafted = any(column.role == "key" for column in self.columns)
-        keys = () if drafted else ("--keys", ",".join(self.keys))
         commands: list[tuple[object, ...]] = []
         if self.draft is None:
             commands.append(("scan", *files, *reading, "--draft", by[-1]))
         elif len(files) == 1:
             commands.append(("schema", "draft", *by))
         if self.keys:
-            commands.append(("anonymity", *by, *keys))
-            commands.append(
-                ("anonymize", *by, *keys, "-k", k, "--suppress", 0.05, "-o", "released.csv")
-            )
+            commands.append(("anonymity", *by))
+            made = ("-o", "released.csv", "--html", "released.html")
+            commands.append(("anonymize", *by, "-k", k, "--suppress", 0.05, *made))
         elif amounts := [c.name for c in self.columns if c.what == CONFIDENTIAL and c.is_number]:
             named, read = ",".join(amounts), (*files, *reading)
             commands.append(("audit", *read, "--secret", "ROW", "--released", named))
@@ -332,7 +329,7 @@ class ScanReport(Readable):
 
     def report(self) -> Report:
         """Return the scan in sections; its picture shows how many people are alike."""
-        given_away = max(self.given_away.values(), default=0)
+        known = max((verdict.nearly_told for verdict in self.verdicts.values()), default=0)
         unique, few = self.people.unique, self.people.among_few
         headline, *lead = self._said
         return Report(
@@ -346,9 +343,9 @@ class ScanReport(Readable):
                 ),
                 Tile(f"{few:,}", f"stand among fewer than {self.people.k}", few > 0),
                 Tile(
-                    f"{given_away:,}",
-                    "have a confidential value that their keys give away",
-                    given_away > 0,
+                    f"{known:,}",
+                    "have a confidential value that their keys tell, for certain or nearly",
+                    known > 0,
                 ),
             ),
             tuple(self._sections()),

@@ -484,6 +484,8 @@ FREE_TEXT = "free text"
 DATE = "date"
 CODES = "code list"
 WEIGHT = "sampling weight"
+LIGHT = 20
+"""A column that is called weight and stays below holds no weights of bodies."""
 HOUSEHOLD = "household"
 
 ROLES = {
@@ -672,11 +674,13 @@ def _judge(facts: _Facts) -> tuple[str, str]:  # noqa: PLR0911 - one line a kind
     if (found := _judge_by_shape(facts) or _judge_by_person(facts)) is not None:
         return found
     # The only row of a table shares its values with nobody; a sample may have one weight for all.
-    fits = hint == "weight" and values.numbers.size > 0 and values.low > 0
+    # Nobody weighs so little: where people are weighed and not counted, the column stays in too.
+    light = _parts(facts.name) == ["weight"] and values.numbers.size > 0 and values.high < LIGHT
+    fits = (hint == "weight" or light) and values.numbers.size > 0 and values.low > 0
     if facts.different == 1 and facts.rows > 1 and not fits:
         return CONSTANT, "every row has the same value"
     if fits or (hint == "household" and facts.different < facts.present):
-        return (WEIGHT if fits else HOUSEHOLD), f"its name says {hint}"
+        return (WEIGHT if fits else HOUSEHOLD), f"its name says {'weight' if fits else hint}"
     if (differs := _differs(facts)) is not None:
         return IDENTIFIER, differs
     if values.holds == "dates":

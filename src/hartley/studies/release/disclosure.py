@@ -59,6 +59,8 @@ class Disclosing:
     """The verdict on each confidential column."""
     undone: tuple[Undone, ...] = ()
     """The columns that undo what was done to a key, which the owner allowed."""
+    repeated: str = ""
+    """Which identifiers have fewer values than rows, where a row counts as a person."""
     singling: Singling | None = None
     """Whom the columns that are released as they are single out; None where nobody is counted."""
 
@@ -75,12 +77,15 @@ class Disclosing:
     @property
     def told(self) -> tuple[str, ...]:
         """Whom the release singles out, what it tells and what to do, the worst first."""
-        singled = "" if self.singling is None else self.singling.warning
-        verdict = self.verdict
+        singling, verdict = self.singling, self.verdict
+        singled = ("",) if singling is None else (singling.warning,)
         said = (NOT_ASKED,) if verdict is None else verdict.sentences
         do = "" if verdict is None or not verdict.nearly_told else verdict.next
+        parts = [*singled, *said, do]
+        if singling is not None and verdict and verdict.nearly_told > singling.together:
+            parts = [*said, do, *singled]
         undone = (undone.sentence for undone in self.undone)
-        return tuple(filter(None, (singled, *said, do, *undone)))
+        return tuple(filter(None, (*parts, *undone, self.repeated)))
 
     @property
     def said(self) -> tuple[str, str]:

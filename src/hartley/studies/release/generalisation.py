@@ -36,7 +36,7 @@ from hartley.studies.look.anonymity import (
     table_measures,
     tried,
 )
-from hartley.studies.look.exposure import check_unit, open_people
+from hartley.studies.look.exposure import check_unit, open_people, repeated_identifiers
 from hartley.studies.release.disclosure import (
     SORTED,
     Disclosing,
@@ -301,6 +301,8 @@ class AnonymizedTable(Disclosing, Readable):
     """The files of the table, which nothing may overwrite."""
     unit: str | None = None
     """The column that says whose row it is; None: a row is a person."""
+    household: str | None = None
+    """The column that says who lives together."""
     counted: Any = field(default=None, repr=False)
     """The released rows with a number for whose each is, where a column says so."""
     units: int | None = None
@@ -371,7 +373,7 @@ class AnonymizedTable(Disclosing, Readable):
     @cached_property
     def checked(self) -> AnonymityReport:
         """The released rows, counted again; kept, for it takes a pass for each column."""
-        return count_again(self.counted, self.keys, self.confidential, self.unit)
+        return count_again(self.counted, self.keys, self.confidential, self.unit, self.household)
 
     def report(self) -> Report:
         """Return what was done and what counting again gives; its picture shows the classes."""
@@ -456,7 +458,7 @@ class AnonymizedTable(Disclosing, Readable):
 
 
 @formerly(hierarchy="hierarchies")
-def anonymize(  # noqa: PLR0913 - each is one choice of the user's
+def anonymize(  # noqa: PLR0913, PLR0915 - each is one choice of the user's, and one course
     table: Rows,
     keys: Columns | None = None,
     k: int = 0,
@@ -542,7 +544,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
     if method == "mondrian":
         refuse_people("Mondrian", units, homes)
     if known_roles is not None:
-        refuse_unreleased(table, known_roles, (*named, *unchanged), unchanged)
+        refuse_unreleased(table, known_roles, (*named, *unchanged))
     share = _check(opened, named, unchanged, k, levels_of, method, suppress)
     for name in units:
         check_unit(opened, name, (*named, *unchanged))
@@ -566,6 +568,7 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
             points.people[noun] = np.divmod(np.unique(points.members * amount + codes), amount)
             rows = rows.set_column(rows.column_names.index(columns[0]), columns[0], pa.array(codes))
     tell("count", 1.0)
+    best, finer = None, rows
     if method == "mondrian":
         released, changed, fields = _in_boxes(rows, points, named, k, tell)
     else:
@@ -575,9 +578,21 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         ]
         suppressible = int(share * people.get("person", rows.num_rows))
         best = search_lattice(points, levels, k, suppressible, tell)
+        finer = _finer(rows, points, named, levels, best)
         released, changed, fields = _at_levels(rows, points, named, levels, best)
     tell("write", 0.0)
     undone = find_undone(rows, unchanged, dict.fromkeys(changed, "coarsened"), allow_dependence)
+    # What tells no key as it was may tell one at a level that is finer than the released one.
+    others = [name for name in unchanged if name not in {one.column for one in undone}]
+    further = dict.fromkeys({*finer.column_names} - {*rows.column_names}, "coarsened further")
+    allows = (
+        {allow_dependence} if isinstance(allow_dependence, str) else {*(allow_dependence or ())}
+    )
+    allowed = [name for name in others if name in allows]
+    undone += find_undone(finer, others, further, allowed)
+    if known_roles is not None:
+        raw = [name for name in named if name not in changed]
+        refuse_unreleased(table, known_roles, (), (*unchanged, *raw))
     refuse_told(released, [*named, *unchanged], units, "says whose row it is")
     released = in_order(released, [*named, *unchanged])
     made = AnonymizedTable(
@@ -593,14 +608,18 @@ def anonymize(  # noqa: PLR0913 - each is one choice of the user's
         suppressed=rows.num_rows - released.num_rows,
         sources=opened.paths,
         unit=unit,
+        household=next(iter(homes), None),
+        repeated=""
+        if known_roles is None or unit is not None
+        else repeated_identifiers(table, known_roles),
         counted=released,
         units=people.get("person"),
-        units_suppressed=points.lost(best.large) if units else 0,
+        units_suppressed=points.lost(best.large) if units and best is not None else 0,
         households=people.get("household"),
         linked={} if unit is None else _linked(released, hidden, unit),
         verdicts=verdicts_on(released, named, hidden, unit, known_roles),
         undone=undone,
-        singling=single_out(released, named, unchanged, hidden, unit),
+        singling=single_out(released, named, unchanged, hidden, unit, next(iter(homes), None)),
         **fields,
     )
     tell("write", 1.0)
@@ -696,6 +715,23 @@ def _replace(rows: Any, name: str, labels: Sequence[Any], codes: NDArray[np.int6
     texts = pa.array([None if label is None else str(label) for label in labels], pa.string())
     at = rows.column_names.index(name)
     return rows.set_column(at, name, texts.take(pa.array(codes)))
+
+
+def _finer(
+    rows: Any,  # noqa: ANN401 - Arrow carries no types
+    points: KeyPoints,
+    keys: Sequence[str],
+    levels: Sequence[Sequence[Level]],
+    best: BestNode,
+) -> Any:  # noqa: ANN401 - as above
+    """Add to rows, by names of their own, each key at the levels finer than the released one."""
+    import pyarrow as pa
+
+    for i, (name, of_key, at) in enumerate(zip(keys, levels, best.node, strict=True)):
+        for finer in range(1, at):
+            codes = of_key[finer].groups[points.codes[:, i]][points.members]
+            rows = rows.append_column(f"{name} (level {finer})", pa.array(codes))
+    return rows
 
 
 def _at_levels(
