@@ -24,6 +24,7 @@ from hartley.policies.random.pram import Pram
 from hartley.studies.look.verdict import Verdict
 from hartley.studies.release.disclosure import telling_columns
 from hartley.studies.release.generalisation import KeyPoints
+from hartley.tables.counts import count_alone
 from hartley.tables.opening import open_table
 
 ORACLES = {  # rows as person, class, value; k by people; told
@@ -661,3 +662,87 @@ def test_how_far_the_work_is_is_told():
     seen.clear()
     microaggregate(table, 4, "age", progress=lambda what, share: seen.append((what, share)))
     assert seen == [("group", 0.0), ("group", 1.0), ("judge", 0.0), ("judge", 1.0)]
+
+
+def _alone(rows, columns, unit, household):
+    """Count people by the definition: the smaller of people and households of their class is 1."""
+    classes = {}
+    for at, row in enumerate(rows):
+        classes.setdefault(tuple(row[c] for c in columns), []).append((at, row))
+    found = set()
+    for members in classes.values():
+        people = {row[unit] if unit else at for at, row in members}
+        homes = {row[household] for _, row in members} if household else people
+        found |= people if min(len(people), len(homes)) == 1 else set()
+    return len(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_people_alone_are_those_whom_no_other_person_or_household_is_like(seed):
+    draw = random.Random(seed)
+    rows = [
+        {"a": draw.choice([1, 2, None]), "b": draw.choice("xy"), "u": draw.randrange(4), "h": h}
+        for h in draw.choices(range(3), k=draw.randint(1, 8))
+    ]
+    table = open_table({name: [row[name] for row in rows] for name in "abuh"})
+    for columns in (["a"], ["a", "b"]):
+        for who in ((None, None), ("u", None), (None, "h"), ("u", "h")):
+            assert count_alone(table, columns, *who) == _alone(rows, columns, *who), who
+
+
+HOMES = {
+    "age": [20] * 6 + [30] * 6,
+    "home": [i // 2 for i in range(12)],
+    "ill": ["hiv"] * 2 + ["flu"] * 10,
+}
+
+
+def test_a_release_counts_households_again():
+    roles = {
+        "confirmed": True,
+        "columns": {
+            "age": {"role": "key", "levels": [10, 20]},
+            "home": {"role": "household"},
+            "ill": {"role": "confidential"},
+        },
+    }
+    made = anonymize(HOMES, k=3, roles=roles)
+    told = made.to_dict()
+    again = anonymity(HOMES, roles=roles)
+    assert made.levels == ((0, 3),)
+    assert told["check"]["k"] == again.k == 3
+    assert told["check"]["people"]["among_few"] == again.people.among_few == 12
+    assert made.singling.together == 2  # one household alone has (20, hiv)
+
+
+def test_a_column_that_tells_a_finer_level_than_the_released_one_is_refused():
+    table = {"age": list(range(20, 60)) * 2, "ill": ["a", "b"] * 40}
+    table["decade"] = [age // 10 * 10 for age in table["age"]]
+    bins = {"age": [10, 20]}
+    with pytest.raises(OptionError, match=r"tells age \(level 1\), which is coarsened further"):
+        anonymize(table, "age", 40, keep="decade", confidential="ill", bins=bins)
+    made = anonymize(
+        table, "age", 40, keep="decade", confidential="ill", bins=bins, allow_dependence="decade"
+    )
+    assert "decade is released as it is and tells age (level 1)" in made.headline
+    made = anonymize(table, "age", 20, keep="decade", confidential="ill", bins=bins)
+    assert not made.undone  # released in decades, age says as much itself
+
+
+def test_an_identifier_that_repeats_stands_in_the_headline_and_leaves_under_no_other_name():
+    columns = {
+        "person": {"role": "identifier"},
+        "case": {"role": "key", "levels": [5]},
+        "ward": {"role": "key"},
+    }
+    roles = {"confirmed": True, "columns": columns}
+    table = {
+        "person": [p for p in range(10) for _ in range(5)],
+        "case": [1000 + p * 37 % 101 for p in range(10) for _ in range(5)],
+        "ward": ["north", "south"] * 25,
+    }
+    with pytest.raises(OptionError, match="'case' is released and tells person"):
+        anonymize(table, ["case"], 5, roles=roles)
+    columns["case"] = {"role": "undecided"}
+    made = anonymize(table, k=5, roles=roles)
+    assert made.headline.endswith("give it the role unit if it names people.")
