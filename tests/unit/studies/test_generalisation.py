@@ -295,7 +295,7 @@ def test_a_kept_column_that_identifies_everybody_is_named_in_the_headline():
     release = anonymize(table, "age", 2, keep=["id", "blank"])
     assert (
         "anonymous over age. Yet id, released as it is, singles out 4 of 4 people together with "
-        "the keys: leave out what nobody needs, or make it a key. What it tells"
+        "the keys: leave out what nobody needs, or make it a key that is coarsened. What it tells"
     ) in release.headline
     assert "identifies everybody: 4 of 4 people by itself" in " ".join(release.sentences)
     assert [column.alone for column in release.singling.columns] == [4, 0]
