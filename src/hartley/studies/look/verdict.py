@@ -162,6 +162,8 @@ class Verdict:
     absent: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
     """The least and the largest share of people without a secret in a class: looked at where
     nothing else tells anything."""
+    apart: bool = False
+    """Whether this is one of several verdicts on columns that were not judged together."""
 
     @classmethod
     def of_summary(
@@ -331,7 +333,8 @@ class Verdict:
             return "nearly tells"
         if self.ruled_out:
             return "rules out"
-        return "shifts" if self.shift or self.absent[0] < self.absent[1] else "nothing"
+        shifts = self.shift or self.absent[0] < self.absent[1] or self.apart
+        return "shifts" if shifts else "nothing"
 
     @property
     def exposed(self) -> tuple[int | Fraction, ...]:
@@ -371,7 +374,12 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in sentences: the first is the headline."""
-        return tuple(filter(None, (self._first, self._nearby, self._second)))
+        together = (
+            "The released columns have too many combinations of values to be judged together, "
+            "which may tell more."
+        )
+        said = self._first, together * self.apart, self._nearby, self._second
+        return tuple(filter(None, said))
 
     @property
     def _first(self) -> str:
@@ -399,6 +407,11 @@ class Verdict:
                     f"nobody's {secret} is known with {certainty}, but some value is "
                     f"ruled out for {_people(self.ruled_out, self.people)}: at worst "
                     f"{self.left:,} of {self.values:,} values stay possible."
+                )
+            case "shifts" if not self.shift and self.absent[0] == self.absent[1]:
+                said = (
+                    f"taken alone, every value of {secret} is as likely as in the whole table; "
+                    "beside the other released columns it may not be."
                 )
             case "shifts" if not self.shift:
                 said = (
