@@ -647,6 +647,38 @@ def test_rows_are_judged_as_fractions_judge_them(seed, tmp_path):
         assert {field: getattr(report.verdicts[name], field) for field in wanted} == wanted
 
 
+def test_numbers_are_known_within_a_distance_by_what_was_released(tmp_path):
+    draw = random.Random(4)  # noqa: S311 - a table to release
+    kept = ["low"] * 60 + ["any"] * 240
+    table = {"side": draw.choices("ab", k=300), "job": kept}
+    table["pay"] = [10 + k % 3 if job == "low" else 10 + k % 90 for k, job in enumerate(kept)]
+    table["pay"][-5:] = [None] * 5
+    for place in range(2):
+        table["pay"][place] = 99 - place
+    rules = some_rules(draw, table, [["side"]])
+    out = tmp_path / "o.parquet"
+    verdict = pram(table, rules, out, keep="job", confidential="pay", few=None).verdict
+    width = verdict.within.width
+    masses = masses_of(table, rules, ["job"], "pay")
+    pays = [pay for pay in table["pay"] if pay is not None]
+
+    def is_known(row, c):
+        mass = {pay: p for pay, p in masses[row].items() if p and pay is not None}
+        windows = [(v, v + width) for v in mass]
+        held = [sum(p for v, p in mass.items() if x <= v <= y) for x, y in windows]
+        usual = [Fraction(sum(x <= v <= y for v in pays), len(pays)) for x, y in windows]
+        of_class = [p / sum(mass.values()) for p in held]
+        pairs = list(zip(of_class, usual, strict=True))
+        return any(p >= c > q or p == 1 > q for p, q in pairs)
+
+    rows = [(row["side"], row["job"]) for row in pq.read_table(out).to_pylist()]
+    known = {c: sum(is_known(row, c) for row in rows) for c in verdict.known}
+    assert verdict.within.known == known
+    assert known[Fraction(9, 10)] == 60
+    assert verdict.within.told == sum(is_known(row, 2) for row in rows)
+    assert "Within" in verdict.sentence
+
+
 @pytest.mark.parametrize("module", ["studies.release", "policies.random"])
 def test_what_is_too_much_to_judge_together_is_never_nothing(module, tmp_path, monkeypatch):
     monkeypatch.setattr(f"hartley.{module}.pram.MOST_JUDGED", 3)

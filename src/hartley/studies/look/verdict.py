@@ -61,26 +61,35 @@ class NearbyPeople:
 
     @classmethod
     def of_pairs(
-        cls, pairs: Pairs, values: Sequence[Any], width: Fraction, shares: Iterable[Fraction]
+        cls,
+        pairs: Pairs,
+        values: Sequence[Any],
+        width: Fraction,
+        shares: Iterable[Fraction],
+        drawn: tuple[NDArray[Any], Codes] | None = None,
     ) -> NearbyPeople:
         """Count them, given the numbers of the secret in their order.
 
-        Infinity and a missing number are within a distance of themselves alone.
+        Infinity and a missing number are within a distance of themselves alone. Of rows that were
+        ``drawn`` the pairs say how likely they are; then the people of the secrets and of the
+        classes are given.
         """
         size = pairs.sizes[0]
-        totals = np.append(0, np.cumsum(sum_by(pairs.secret, pairs.counts, size)))
+        usual = sum_by(pairs.secret, pairs.counts, size) if drawn is None else drawn[0]
+        totals = np.append(0, np.cumsum(usual))
         people, reach = int(totals[-1]), _window_ends(values, width)
         inside = (totals[reach] - totals[:-1])[pairs.secret]
         counted = np.append(0, np.cumsum(pairs.counts))
         keys = pairs.released * size + pairs.secret
         held = counted[np.searchsorted(keys, pairs.released * size + reach[pairs.secret])]
         held, sizes = held - counted[:-1], np.diff(counted[pairs.offsets])
+        of_class = sizes if drawn is None else drawn[1]
         held, inside, whole = (
             widened(numbers, people) for numbers in (held, inside, sizes[pairs.released])
         )
 
         def people_of(near: NDArray[np.bool_]) -> int:
-            return int(sizes[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
+            return int(of_class[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
 
         told = (held == whole) & (inside < people)
         known = {

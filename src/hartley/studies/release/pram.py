@@ -40,6 +40,7 @@ from hartley.policies.random.pram import (
 )
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
 from hartley.ranges.classes import encode_column
+from hartley.ranges.counting import Pairs
 from hartley.ranges.distribution import JointDistribution, largest_ratio
 from hartley.ranges.joint_range import as_counted
 from hartley.ranges.relation import FEW, Relation, check_group_size
@@ -56,7 +57,15 @@ from hartley.report import (
     Tile,
 )
 from hartley.schema.roles import chosen_columns, open_with_roles
-from hartley.studies.look.verdict import CERTAINTIES, CERTAINTY, Verdict, worst
+from hartley.studies.look.exposure import usual_width
+from hartley.studies.look.verdict import (
+    CERTAINTIES,
+    CERTAINTY,
+    MANY_VALUES,
+    NearbyPeople,
+    Verdict,
+    worst,
+)
 from hartley.studies.release.disclosure import (
     Disclosing,
     refuse_people,
@@ -792,8 +801,8 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
         )
     promised = None if certificate is None else sound_certificate(made)
     others = [name for column in made.columns if not column.is_random for name in column.columns]
-    beside = [name for name in others if name not in about]
-    draw = TableDraw(made.prams, seed=seed, beside=beside if about else None)
+    others = [name for name in others if name not in about]
+    draw = TableDraw(made.prams, seed=seed, beside=others if about else None)
     joints = [joint_frequencies(opened, rule, about or None) for rule in made.prams]
     with write_all_or_none():
         released = release_drawn(
@@ -890,7 +899,7 @@ def _verdicts(
             if verdict is not None:
                 return verdict
         known = verdicts_on(table, beside, [name]).values() if beside else ()
-        return replace(worst([*(alone(name) for alone in apart), *known]), apart=True)
+        return replace(worst([*filter(None, (alone(name) for alone in apart)), *known]), apart=True)
 
     return {name: judge(name) for name in about}
 
@@ -956,6 +965,12 @@ def _judge(
         a, b = c.numerator, c.denominator
         near = (masses * b >= a * sizes[:, None]) & (usual * b < a * total)
         known[c] = count(told | near.any(axis=1))
+    many = table.kind(secret).numeric and MANY_VALUES[0] < usual.size <= MANY_VALUES[1]
+    width, within = usual_width(values) if many else None, None
+    if width is not None:
+        at, numbers = np.nonzero(masses)
+        pairs = Pairs(numbers, at, masses[at, numbers], masses.shape[::-1])
+        within = NearbyPeople.of_pairs(pairs, values[: usual.size], width, known, (usual, people))
     return Verdict(
         released=released,
         secret=(secret,),
@@ -974,6 +989,7 @@ def _judge(
         largest_share=largest_ratio(masses.max(axis=1), sizes),
         gain=largest_ratio(held, fair),
         shift=largest_ratio(abs(held - fair).sum(axis=1), sizes) / (2 * total),
+        within=within,
         left_out=left_out,
         absent=absent,
     )
@@ -992,7 +1008,8 @@ def _drawn(weights: NDArray[Any], parts: NDArray[np.int64]) -> NDArray[Any]:
 
     pairs = itertools.product(enumerate(limbs(weights)), enumerate(limbs(parts)))
     return sum(
-        np.tensordot(a, b, (1, 0)).astype(object) << 24 * (i + j) for (i, a), (j, b) in pairs
+        (np.tensordot(a, b, (1, 0)).astype(object) << 24 * (i + j) for (i, a), (j, b) in pairs),
+        np.array(0, object),
     )
 
 
