@@ -10,7 +10,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -883,25 +882,23 @@ def _verdicts(
     """
     import pyarrow as pa
 
-    drawn, beside = [name for rule in draw.prams for name in rule.columns], draw.beside
-    hidden = [name for name in about if name not in drawn]
-    rules = [rule for rule in policy.to_map() if rule.column in {*drawn, *beside}]
+    beside, named = draw.beside, {name for rule in draw.prams for name in rule.columns}
+    hidden = [name for name in about if name not in named]
+    rules = [rule for rule in policy.to_map() if rule.column in named.union(beside)]
     read = as_matrices_say(keep_texts(table, hidden), policy)
     mapped = apply_map(read, [*rules, *map(Keep, hidden)], ranges=policy.ranges)
     table = replace(read, expression=mapped.expression, texts=None)
     counted = [pa.table({"c0": range(len(after)), "n": after}) for after in draw.after]
-    sides = zip(draw.prams, counted, strict=True)
-    apart = [partial(_judge, table, (rule,), (), classes) for rule, classes in sides]
-
-    def judge(name: str) -> Verdict:
-        if draw.classes is not None:
-            verdict = _judge(table, draw.prams, beside, draw.classes, name)
-            if verdict is not None:
-                return verdict
-        known = verdicts_on(table, beside, [name]).values() if beside else ()
-        return replace(worst([*filter(None, (alone(name) for alone in apart)), *known]), apart=True)
-
-    return {name: judge(name) for name in about}
+    verdicts = {}
+    for name in about:
+        whole = draw.classes and _judge(table, draw.prams, beside, draw.classes, name)
+        if not whole:
+            sides = zip(draw.prams, counted, strict=True)
+            drawn = (_judge(table, (rule,), (), classes, name) for rule, classes in sides)
+            known = verdicts_on(table, beside, [name]).values() if beside else ()
+            whole = replace(worst([*filter(None, drawn), *known]), apart=True)
+        verdicts[name] = whole
+    return verdicts
 
 
 def _judge(
