@@ -307,7 +307,7 @@ def _equal_moves(classes: ClassCounts) -> NDArray[np.int64]:
 
 def largest_ratio(over: NDArray[Any], under: NDArray[np.int64]) -> Fraction:
     """Return the largest of many fractions, exactly: doubles only say which ones can be it."""
-    near = over.astype(np.float64) / under.astype(np.float64)
+    near = (over / under).astype(np.float64)  # of Python's integers too, however large
     # Two conversions and a division are off by less than 4e-16 each way, so that the true maximum
     # is always among those that are kept.
     close = near >= near.max() * (1 - 1e-14)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ from hartley.reports.render import page as page_of
 from hartley.studies.release.design import design
 from hartley.studies.release.pram import (
     RuleWish,
+    _drawn,
     best_rule,
     count_values,
     estimate,
@@ -518,3 +520,201 @@ def test_the_best_matrix_for_a_column_about_itself_is_that_of_rate_distortion(tm
     told = report.columns[0].leakage.confidential
     assert told.average == pytest.approx(1 - entropy, abs=1e-6)
     assert told.unperturbed == 1
+
+
+# --- the released row is judged as a whole --------------------------------------------------------
+
+CROSSED = {
+    "a": ["x0", "x1", "x0", "x1"] * 10,
+    "c": ["z0", "z1", "z1", "z0"] * 10,
+    "ill": ["no", "no", "yes", "yes"] * 10,
+}
+
+
+def test_a_drawn_column_is_judged_beside_what_is_kept(tmp_path):
+    out = tmp_path / "o.csv"
+    wish = {"columns": "a", "retain": "0.99", "confidential": "ill", "seed": 1}
+    verdict = pram(CROSSED, out=out, keep="c", **wish).verdict
+    assert (verdict.word, verdict.released) == ("nearly tells", ("a", "c"))
+    assert (verdict.known[Fraction(99, 100)], verdict.groups) == (40, 4)
+    assert verdict.guess_right == verdict.largest_share == Fraction(99, 100)
+    assert pram(CROSSED, out=out, **wish).verdict.word == "nothing"  # of a alone it is true
+
+
+def test_columns_that_are_drawn_one_by_one_are_judged_together(tmp_path):
+    table = {name: [f"{name}0"] * 20 + [f"{name}1"] * 20 for name in ("a", "b", "ill")}
+    out = tmp_path / "o.parquet"
+    report = pram(
+        table, out=out, columns=["a", "b"], retain="0.9", confidential="ill", seed=1, few=None
+    )
+    rows = pq.read_table(out).to_pylist()
+    known = sum(row["a"][1] == row["b"][1] for row in rows)
+    assert report.verdict.known[Fraction(19, 20)] == known > 0
+    assert report.verdict.largest_share == Fraction(81, 82)
+
+
+def some_rules(draw, table, groups):
+    """Return rules with zeros, for the values of groups of columns."""
+    rules = []
+    for names in groups:
+        rows = list(dict.fromkeys(zip(*(table[name] for name in names), strict=True)))
+        parts = [[draw.choice([0, 0, 1, 7, 10**8 + 7]) for _ in rows] for _ in rows]
+        for place, row in enumerate(parts):
+            row[place] += draw.choice([1, 50])
+        matrix = [[str(Fraction(part, sum(row))) for part in row] for row in parts]
+        values = rows if len(names) > 1 else [value for (value,) in rows]
+        rules.append(Pram(matrix, values, column=names))
+    return rules
+
+
+def masses_of(table, rules, kept, secret):
+    """Return for every row that can be released the chance of each secret, times the rows."""
+    masses = {}
+    for row in range(len(table[secret])):
+        beside = tuple(table[name][row] for name in kept)
+        seen = [((), Fraction(1))]
+        for rule in rules:
+            true = tuple(table[name][row] for name in rule.columns)
+            place = rule.values.index(true if len(true) > 1 else true[0])
+            chances = [Fraction(int(p), rule.matrix.whole) for p in rule.matrix.parts[place]]
+            out = [v if isinstance(v, tuple) else (v,) for v in rule.released]
+            drawn = list(zip(out, chances, strict=True))
+            seen = [(s + v, p * q) for s, p in seen for v, q in drawn]
+        for values, chance in seen:
+            mass = masses.setdefault(values + beside, dict.fromkeys(table[secret], Fraction(0)))
+            mass[table[secret][row]] += chance
+    return masses
+
+
+def told_by(masses, written, secrets):
+    """Return what a verdict says, by Bayes for every class of released rows."""
+    there = [secret for secret in secrets if secret is not None]
+    usual = {w: Fraction(there.count(w), len(there)) for w in there}
+    mass = {row: {w: masses[row][w] for w in usual} for row in masses}
+    after = {
+        row: {w: p / sum(mass[row].values()) for w, p in mass[row].items()}
+        for row in set(written)
+        if any(mass[row].values())
+    }
+    sure = {row for row in after if len(usual) > 1 and max(after[row].values()) == 1}
+    told = [row for row in written if row in sure]
+    near = {
+        c: {row for row in after if any(after[row][w] >= c > usual[w] for w in usual)} | sure
+        for c in (Fraction(9, 10), Fraction(19, 20), Fraction(99, 100))
+    }
+    lacking = [masses[row].get(None, 0) / sum(masses[row].values()) for row in set(written)]
+    return {
+        "people": len(written),
+        "groups": len(after),
+        "values": len(usual),
+        "told": len(told),
+        "told_alone": sum(told.count(row) == 1 for row in sure),
+        "told_uncommon": sum(
+            usual[max(usual, key=after[row].get)] < max(usual.values()) for row in told
+        ),
+        "known": {c: sum(row in rows for row in written) for c, rows in near.items()},
+        "ruled_out": sum(row in after and not all(after[row].values()) for row in written),
+        "left": min(sum(p > 0 for p in each.values()) for each in after.values()),
+        "guess_right": sum(max(each.values()) for each in mass.values()) / len(there),
+        "guess_right_before": max(usual.values()),
+        "largest_share": max(max(each.values()) for each in after.values()),
+        "gain": max(each[w] / usual[w] for each in after.values() for w in usual),
+        "shift": max(sum(abs(each[w] - usual[w]) for w in usual) for each in after.values()) / 2,
+        "absent": (min(lacking), max(lacking)),
+        "left_out": secrets.count(None),
+        "apart": False,
+    }
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_are_judged_as_fractions_judge_them(seed, tmp_path):
+    draw = random.Random(seed)  # noqa: S311 - a table to release
+    n, secrets = draw.randint(4, 30), ["s", "t"][: draw.randint(1, 2)]
+    drawn, kept = ["a", "b"][: draw.randint(1, 2)], ["k", "l"][: draw.randint(0, 2)]
+    table = {name: draw.choices("xyz"[: draw.randint(2, 3)], k=n) for name in drawn}
+    table |= {"k": draw.choices(["u", "v", None], k=n), "l": draw.choices([1.5, -2.0, None], k=n)}
+    some = ["p", "p", "p", "q", "r", None][: draw.randint(4, 6)]
+    table |= {name: ["p", *draw.choices(some, k=n - 1)] for name in secrets}
+    if len(drawn) == 2 and draw.random() < 0.5:
+        table["s"] = ["pq"[x == y] for x, y in zip(table["a"], table["b"], strict=True)]
+    rules = some_rules(draw, table, draw.choice([[drawn], [[name] for name in drawn]]))
+    out = tmp_path / "o.parquet"
+    report = pram(table, rules, out, keep=kept, confidential=secrets, seed=seed, few=None)
+    rows = pq.read_table(out).to_pylist()
+    written = [tuple(row[name] for name in [*drawn, *kept]) for row in rows]
+    for name in secrets:
+        wanted = told_by(masses_of(table, rules, kept, name), written, table[name])
+        assert {field: getattr(report.verdicts[name], field) for field in wanted} == wanted
+
+
+def test_numbers_are_known_within_a_distance_by_what_was_released(tmp_path):
+    draw = random.Random(4)  # noqa: S311 - a table to release
+    kept = ["low"] * 60 + ["any"] * 240
+    table = {"side": draw.choices("ab", k=300), "job": kept}
+    table["pay"] = [10 + k % 3 if job == "low" else 10 + k % 90 for k, job in enumerate(kept)]
+    table["pay"][-5:] = [None] * 5
+    for place in range(2):
+        table["pay"][place] = 99 - place
+    rules = some_rules(draw, table, [["side"]])
+    out = tmp_path / "o.parquet"
+    verdict = pram(table, rules, out, keep="job", confidential="pay", few=None).verdict
+    width = verdict.within.width
+    masses = masses_of(table, rules, ["job"], "pay")
+    pays = [pay for pay in table["pay"] if pay is not None]
+
+    def is_known(row, c):
+        mass = {pay: p for pay, p in masses[row].items() if p and pay is not None}
+        windows = [(v, v + width) for v in mass]
+        held = [sum(p for v, p in mass.items() if x <= v <= y) for x, y in windows]
+        usual = [Fraction(sum(x <= v <= y for v in pays), len(pays)) for x, y in windows]
+        of_class = [p / sum(mass.values()) for p in held]
+        pairs = list(zip(of_class, usual, strict=True))
+        return any(p >= c > q or p == 1 > q for p, q in pairs)
+
+    rows = [(row["side"], row["job"]) for row in pq.read_table(out).to_pylist()]
+    known = {c: sum(is_known(row, c) for row in rows) for c in verdict.known}
+    assert verdict.within.known == known
+    assert known[Fraction(9, 10)] == 60
+    assert verdict.within.told == sum(is_known(row, 2) for row in rows)
+    assert "Within" in verdict.sentence
+
+
+@pytest.mark.parametrize("module", ["studies.release", "policies.random"])
+def test_what_is_too_much_to_judge_together_is_never_nothing(module, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"hartley.{module}.pram.MOST_JUDGED", 3)
+    wish = {"columns": "a", "retain": "0.99", "confidential": "ill", "seed": 1}
+    report = pram(CROSSED, out=tmp_path / "o.csv", keep="c", **wish)
+    assert report.verdict.word == "shifts"
+    assert "nothing follows" not in report.headline
+    assert "too many combinations of values to be judged together" in report.headline
+    # What is judged apart is still said, and one column alone is always judged.
+    table = CROSSED | {"ill": CROSSED["c"]}
+    assert pram(table, out=tmp_path / "o.csv", keep="c", **wish).verdict.told == 40
+    assert pram(CROSSED, out=tmp_path / "o.csv", **wish).verdict.word == "nothing"
+
+
+def test_what_is_coarsened_or_clamped_is_judged_as_it_is_released(tmp_path):
+    table = {"sex": ["F", "M"] * 10, "age": [*range(20, 40)], "ill": [1] * 10 + [0] * 10}
+    rule = Pram.retaining("1/2", ["F", "M"], column="sex")
+    for age, told in (
+        (QuantizedColumn("age", UniformQuantizer(0, 60, 2)), 20),
+        (QuantizedColumn("age", UniformQuantizer(0, 90, 2)), 0),
+        (KeptColumn("age", Fraction(50), Fraction(60)), 0),
+        (KeptColumn("age"), 20),
+    ):
+        report = pram(table, PolicyDocument((rule, age)), tmp_path / "o.csv", confidential="ill")
+        assert report.verdict.told == told
+
+
+def test_products_of_matrices_with_long_parts_are_exact():
+    rng = np.random.default_rng(5)
+    parts, counts = rng.integers(2**62, size=(2, 4, 3)), rng.integers(2**31, size=(4, 4, 2))
+    found = counts[None]
+    for matrix in parts:
+        found = _drawn(found, matrix)
+    for secret, y, z in np.ndindex(2, 3, 3):
+        wanted = sum(
+            int(counts[i, j, secret]) * int(parts[0, i, y]) * int(parts[1, j, z])
+            for i, j in np.ndindex(4, 4)
+        )
+        assert found[0, secret, y, z] == wanted

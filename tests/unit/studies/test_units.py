@@ -420,7 +420,7 @@ def test_a_kept_column_is_judged_beside_the_matrix(tmp_path):
         keep="age",
         confidential="ill",
     )
-    assert (report.verdict.told, report.verdict.released) == (40, ("age",))
+    assert (report.verdict.told, report.verdict.released) == (40, ("side", "age"))
     assert report.to_dict()["release"]["verdict"]["word"] == "tells"
 
 

@@ -32,6 +32,7 @@ from hartley.policies.random.matrix import (
     write_values,
 )
 from hartley.ranges.distribution import JointDistribution
+from hartley.ranges.joint_range import as_counted
 from hartley.ranges.relation import Relation
 from hartley.tables.release_rules import Keep
 from hartley.text import number
@@ -533,11 +534,25 @@ def pram_leakage(
 # Draw the perturbed columns of a table, chunk by chunk, and count what was there and what came.
 
 
-class TableDraw:
-    """What turns Arrow chunks of a table, in their order, into perturbed ones."""
+MOST_JUDGED = 2_000_000
+"""So many released rows times secrets are judged together at most."""
 
-    def __init__(self, prams: Sequence[Pram], *, seed: Seed = None) -> None:
+
+class TableDraw:
+    """What turns Arrow chunks of a table, in their order, into perturbed ones.
+
+    With ``beside``, columns that are not drawn, it also counts the released rows.
+    """
+
+    def __init__(
+        self, prams: Sequence[Pram], *, seed: Seed = None, beside: Sequence[str] | None = None
+    ) -> None:
         self.prams = tuple(prams)
+        self.beside = beside or ()
+        self._counts = beside is not None
+        self.classes: Any = None
+        """The columns beside and the drawn places as c0, c1, ..., and n, how many rows have them;
+        None where they are not counted, or too many."""
         self.before: list[NDArray[np.int64]] = [np.zeros(len(p.values), np.int64) for p in prams]
         self.after: list[NDArray[np.int64]] = [np.zeros(len(p.released), np.int64) for p in prams]
         self.changed = [0] * len(self.prams)
@@ -554,22 +569,35 @@ class TableDraw:
 
     def __call__(self, chunk: Any) -> Any:  # noqa: ANN401 - Arrow carries no types
         """Return the next chunk with its columns drawn."""
+        import pyarrow as pa
+
         if self._coders is None:
             schema = chunk.schema
             self._coders = [
                 pram.coder([schema.field(name).type for name in pram.columns])
                 for pram in self.prams
             ]
+        places = []
         for place, (pram, coder) in enumerate(zip(self.prams, self._coders, strict=True)):
             codes = coder.encode([chunk.column(name) for name in pram.columns])
             _refuse_unknown(pram, codes, chunk)
             drawn = pram.draw(codes, seed=self._seed, first=self._row)
+            places.append(drawn)
             self.before[place] += np.bincount(codes, minlength=len(pram.values))
             self.after[place] += np.bincount(drawn, minlength=len(pram.released))
             self.changed[place] += int((self._same[place][codes] != drawn).sum())
             for name, column in zip(pram.columns, coder.decode(drawn), strict=True):
                 chunk = chunk.set_column(chunk.column_names.index(name), name, column)
         self._row += chunk.num_rows
+        if self._counts:
+            columns = [*(as_counted(chunk.column(name)) for name in self.beside), *places]
+            names = [f"c{i}" for i in range(len(columns))]
+            rows = pa.table([*columns, np.ones(chunk.num_rows, np.int64)], names=[*names, "n"])
+            rows = rows if self.classes is None else pa.concat_tables([self.classes, rows])
+            counts = rows.group_by(names).aggregate([("n", "sum")])
+            self.classes = counts.select([*names, "n_sum"]).rename_columns([*names, "n"])
+            if self.classes.num_rows > MOST_JUDGED:
+                self._counts, self.classes = False, None
         return chunk
 
 

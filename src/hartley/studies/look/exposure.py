@@ -370,14 +370,9 @@ class Judge:
         many = many and summary.pairs <= LARGEST_REGROUPED
         if not self.table.kind(secret).numeric or not (width or many):
             return None
-        numbers = [one for one in values() if one is not None and math.isfinite(one)]
+        width = usual_width(values()) if width is None else width
         if width is None:
-            if len(numbers) < 2:
-                return None
-            from hartley.studies.look.scanned_column import nested_widths
-
-            whole = all(float(one).is_integer() for one in numbers)
-            width = Fraction(str(nested_widths(numbers[0], numbers[-1], whole=whole)[0]))
+            return None
         return NearbyPeople.of_pairs(counted.pairs(), values(), width, verdict.known)
 
 
@@ -387,6 +382,17 @@ def _any_missing(encoded: Sequence[_Encoded], rows: int) -> NDArray[np.bool_]:
     for codes, values in encoded:
         lacking |= is_missing(codes, values)
     return lacking
+
+
+def usual_width(values: Sequence[Any]) -> Fraction | None:
+    """Return within which distance numbers in their order count as known, chosen by their range."""
+    from hartley.studies.look.scanned_column import nested_widths
+
+    numbers = [one for one in values if one is not None and math.isfinite(one)]
+    if len(numbers) < 2:
+        return None
+    whole = all(float(one).is_integer() for one in numbers)
+    return Fraction(str(nested_widths(numbers[0], numbers[-1], whole=whole)[0]))
 
 
 def with_absent(

@@ -61,26 +61,35 @@ class NearbyPeople:
 
     @classmethod
     def of_pairs(
-        cls, pairs: Pairs, values: Sequence[Any], width: Fraction, shares: Iterable[Fraction]
+        cls,
+        pairs: Pairs,
+        values: Sequence[Any],
+        width: Fraction,
+        shares: Iterable[Fraction],
+        drawn: tuple[NDArray[Any], Codes] | None = None,
     ) -> NearbyPeople:
         """Count them, given the numbers of the secret in their order.
 
-        Infinity and a missing number are within a distance of themselves alone.
+        Infinity and a missing number are within a distance of themselves alone. Of rows that were
+        ``drawn`` the pairs say how likely they are; then the people of the secrets and of the
+        classes are given.
         """
         size = pairs.sizes[0]
-        totals = np.append(0, np.cumsum(sum_by(pairs.secret, pairs.counts, size)))
+        usual = sum_by(pairs.secret, pairs.counts, size) if drawn is None else drawn[0]
+        totals = np.append(0, np.cumsum(usual))
         people, reach = int(totals[-1]), _window_ends(values, width)
         inside = (totals[reach] - totals[:-1])[pairs.secret]
         counted = np.append(0, np.cumsum(pairs.counts))
         keys = pairs.released * size + pairs.secret
         held = counted[np.searchsorted(keys, pairs.released * size + reach[pairs.secret])]
         held, sizes = held - counted[:-1], np.diff(counted[pairs.offsets])
+        of_class = sizes if drawn is None else drawn[1]
         held, inside, whole = (
             widened(numbers, people) for numbers in (held, inside, sizes[pairs.released])
         )
 
         def people_of(near: NDArray[np.bool_]) -> int:
-            return int(sizes[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
+            return int(of_class[np.logical_or.reduceat(near, pairs.offsets[:-1])].sum())
 
         told = (held == whole) & (inside < people)
         known = {
@@ -162,6 +171,8 @@ class Verdict:
     absent: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
     """The least and the largest share of people without a secret in a class: looked at where
     nothing else tells anything."""
+    apart: bool = False
+    """Whether this is one of several verdicts on columns that were not judged together."""
 
     @classmethod
     def of_summary(
@@ -331,7 +342,8 @@ class Verdict:
             return "nearly tells"
         if self.ruled_out:
             return "rules out"
-        return "shifts" if self.shift or self.absent[0] < self.absent[1] else "nothing"
+        shifts = self.shift or self.absent[0] < self.absent[1] or self.apart
+        return "shifts" if shifts else "nothing"
 
     @property
     def exposed(self) -> tuple[int | Fraction, ...]:
@@ -371,7 +383,12 @@ class Verdict:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in sentences: the first is the headline."""
-        return tuple(filter(None, (self._first, self._nearby, self._second)))
+        together = (
+            "The released columns have too many combinations of values to be judged together, "
+            "which may tell more."
+        )
+        said = self._first, together * self.apart, self._nearby, self._second
+        return tuple(filter(None, said))
 
     @property
     def _first(self) -> str:
@@ -399,6 +416,11 @@ class Verdict:
                     f"nobody's {secret} is known with {certainty}, but some value is "
                     f"ruled out for {_people(self.ruled_out, self.people)}: at worst "
                     f"{self.left:,} of {self.values:,} values stay possible."
+                )
+            case "shifts" if not self.shift and self.absent[0] == self.absent[1]:
+                said = (
+                    f"taken alone, every value of {secret} is as likely as in the whole table; "
+                    "beside the other released columns it may not be."
                 )
             case "shifts" if not self.shift:
                 said = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +30,18 @@ from hartley.policies.random.estimates import (
     short_value,
 )
 from hartley.policies.random.matrix import MOST_VALUES, ExactMatrix
-from hartley.policies.random.pram import Pram, PramLeakage, TableDraw, pram_leakage
+from hartley.policies.random.pram import (
+    MOST_JUDGED,
+    Pram,
+    PramLeakage,
+    TableDraw,
+    pram_leakage,
+)
 from hartley.policies.random.reconstruction import ReconstructedRelease, reconstruct, risks_of_both
-from hartley.ranges.distribution import JointDistribution
+from hartley.ranges.classes import encode_column
+from hartley.ranges.counting import Pairs
+from hartley.ranges.distribution import JointDistribution, largest_ratio
+from hartley.ranges.joint_range import as_counted
 from hartley.ranges.relation import FEW, Relation, check_group_size
 from hartley.report import (
     Chart,
@@ -46,7 +56,15 @@ from hartley.report import (
     Tile,
 )
 from hartley.schema.roles import chosen_columns, open_with_roles
-from hartley.studies.look.verdict import CERTAINTIES, CERTAINTY, Verdict, worst
+from hartley.studies.look.exposure import usual_width
+from hartley.studies.look.verdict import (
+    CERTAINTIES,
+    CERTAINTY,
+    MANY_VALUES,
+    NearbyPeople,
+    Verdict,
+    worst,
+)
 from hartley.studies.release.disclosure import (
     Disclosing,
     refuse_people,
@@ -59,14 +77,16 @@ from hartley.studies.release.release import (
     release_drawn,
     sound_certificate,
 )
-from hartley.tables.counts import distinct_counts
+from hartley.tables.column_map import apply_map
+from hartley.tables.counts import distinct_counts, distinct_values
 from hartley.tables.opening import open_table
-from hartley.tables.view import prepare
+from hartley.tables.release_rules import Keep
+from hartley.tables.view import keep_texts, prepare
 from hartley.tables.writing import output_format, refuse_overwriting
 from hartley.text import conjugate, count_of, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -301,14 +321,6 @@ def joint_frequencies(
     """
     if confidential is None:
         return None
-    joint, _ = _joint_counts(table, pram, confidential)
-    return np.asarray(joint / joint.sum())
-
-
-def _joint_counts(
-    table: Table, pram: Pram, confidential: str | Sequence[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count confidential values beside those of a matrix, and the rows that lack one."""
     relation = Relation.from_table(
         table, secret=confidential, released=list(pram.columns), missing="value"
     )
@@ -321,7 +333,8 @@ def _joint_counts(
     joint[pairs.secret, np.array(places)[pairs.released]] = pairs.counts
     secrets = relation.secret_range
     absent = np.array([None in s if isinstance(s, tuple) else s is None for s in secrets])
-    return joint[~absent], joint[absent].sum(axis=0)
+    joint = joint[~absent]
+    return np.asarray(joint / joint.sum())
 
 
 def count_values(table: Table, columns: Sequence[str], missing: str) -> dict[tuple[Any, ...], int]:
@@ -786,7 +799,9 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             hint='add a column of kind "pram", or use hartley.release',
         )
     promised = None if certificate is None else sound_certificate(made)
-    draw = TableDraw(made.prams, seed=seed)
+    others = [name for column in made.columns if not column.is_random for name in column.columns]
+    others = [name for name in others if name not in about]
+    draw = TableDraw(made.prams, seed=seed, beside=others if about else None)
     joints = [joint_frequencies(opened, rule, about or None) for rule in made.prams]
     with write_all_or_none():
         released = release_drawn(
@@ -800,7 +815,7 @@ def pram(  # noqa: PLR0913 - each is one choice of the user's
             confidential=about,
             allow_dependence=allow_dependence,
         )
-        released = replace(released, verdicts=_verdicts(opened, made, draw, about))
+        released = replace(released, verdicts=_verdicts(opened, made, draw, about) if about else {})
         if policy_out is not None:
             made.save(policy_out)
         if certificate is not None and promised is not None:
@@ -861,89 +876,137 @@ def _by_roles(  # noqa: PLR0913, PLR0917 - what ``pram`` was given
 def _verdicts(
     table: Table, policy: PolicyDocument, draw: TableDraw, about: tuple[str, ...]
 ) -> dict[str, Verdict]:
-    """Return for each confidential column the worst that a rule or the kept columns tell of it."""
-    kept = [column.name for column in policy.columns if column.is_kept]
-    keys = [name for name in kept if name not in about]
-    known = verdicts_on(table, keys, about) if keys else {}
-    return {
-        name: worst(
-            [
-                *([known[name]] if name in known else []),
-                *(
-                    _judge_rule(rule, *_joint_counts(table, rule, name), after.tolist(), name)
-                    for rule, after in zip(policy.prams, draw.after, strict=True)
-                ),
-            ]
-        )
-        for name in about
-    }
+    """Return for each confidential column what the released rows tell of it.
 
-
-def _judge_rule(
-    pram: Pram,
-    joint: NDArray[np.int64],
-    absent: NDArray[np.int64],
-    after: Sequence[int],
-    confidential: str,
-) -> Verdict:
-    """Return what one drawn value tells: the table gives the prior, the matrix the posterior.
-
-    The people of a class are those who were released with its value.
+    Where these are too many, each rule is judged alone, and so are the other columns together.
     """
-    totals = joint.sum(axis=1).tolist()
-    usual = [Fraction(total, sum(totals)) for total in totals]
-    # In halves of 31 bits, of which a machine word holds the sum over all rows.
-    low, high = (np.vstack([joint, absent]) @ h for h in divmod(pram.matrix.parts, 2**31)[::-1])
-    *drawn, gone = (low + high.astype(object) * 2**31).tolist()
-    masses = [*zip(*drawn, strict=True)]
-    lacking = [
-        Fraction(without, without + sum(mass))
-        for people, mass, without in zip(after, masses, gone, strict=True)
-        if people
-    ]
-    sizes, classes = zip(
-        *(
-            (people, [(Fraction(m, sum(mass)), q) for m, q in zip(mass, usual, strict=True)])
-            for people, mass in zip(after, masses, strict=True)
-            if people and any(mass)
-        ),
-        strict=True,
+    import pyarrow as pa
+
+    beside, named = draw.beside, {name for rule in draw.prams for name in rule.columns}
+    hidden = [name for name in about if name not in named]
+    rules = [rule for rule in policy.to_map() if rule.column in named.union(beside)]
+    read = as_matrices_say(keep_texts(table, hidden), policy)
+    mapped = apply_map(read, [*rules, *map(Keep, hidden)], ranges=policy.ranges)
+    table = replace(read, expression=mapped.expression, texts=None)
+    counted = [pa.table({"c0": range(len(after)), "n": after}) for after in draw.after]
+    verdicts = {}
+    for name in about:
+        whole = draw.classes and _judge(table, draw.prams, beside, draw.classes, name)
+        if not whole:
+            sides = zip(draw.prams, counted, strict=True)
+            drawn = (_judge(table, (rule,), (), classes, name) for rule, classes in sides)
+            known = verdicts_on(table, beside, [name]).values() if beside else ()
+            whole = replace(worst([*filter(None, drawn), *known]), apart=True)
+        verdicts[name] = whole
+    return verdicts
+
+
+def _judge(
+    table: Table,
+    prams: Sequence[Pram],
+    beside: Sequence[str],
+    classes: Any,  # noqa: ANN401 - Arrow carries no types
+    secret: str,
+) -> Verdict | None:
+    """Return what released rows tell: the table gives the prior, the matrices the posterior.
+
+    The people of a class are those who were released with its values. None if too many rows of
+    several columns could be released.
+    """
+    import pyarrow as pa
+
+    released = (*(name for rule in prams for name in rule.columns), *beside)
+    names = list(dict.fromkeys((*released, secret)))
+    cells = distinct_values(table, names)
+    column = {name: as_counted(cells.column(i)) for i, name in enumerate(names)}
+    rows, kept = classes.num_rows, np.zeros(classes.num_rows + cells.num_rows, np.int64)
+    for i, name in enumerate(beside):
+        ours = classes.column(i).cast(column[name].type)
+        codes, kinds = encode_column(pa.chunked_array([*ours.chunks, *column[name].chunks]))
+        kept = np.unique(kept * len(kinds) + codes, return_inverse=True)[1]
+    secrets, values = encode_column(column[secret])
+    # Counted: what is beside, true values of each rule, secrets, of which a missing one is last.
+    shape = [int(kept.max()) + 1, len(values) + (values[-1] is not None)]
+    size = math.prod([*shape, *(max(rule.matrix.shape) for rule in prams)])
+    if size > MOST_JUDGED and len(prams) + len(beside) > 1:
+        return None
+    weights: NDArray[Any] = np.zeros([shape[0], *(len(r.values) for r in prams), shape[1]], int)
+    sides = [[column[name] for name in rule.columns] for rule in prams]
+    coders = [rule.coder([c.type for c in side]) for rule, side in zip(prams, sides, strict=True)]
+    true = [coder.encode(side) for coder, side in zip(coders, sides, strict=True)]
+    np.add.at(weights, (kept[rows:], *true, secrets), cells.column("n").to_numpy())
+    *each, left_out = weights.sum(axis=tuple(range(len(prams) + 1))).tolist()
+    usual, total = np.array(each, object), sum(each)
+    for rule in prams:
+        weights = _drawn(weights, rule.matrix.parts)
+    weights = np.moveaxis(weights, 1, -1)  # of all rows that can be released, and each secret
+    right = Fraction(weights[..., :-1].max(axis=-1).sum(), weights[..., :-1].sum())
+
+    *places, people = (
+        classes.column(i).to_numpy() for i in range(len(beside), classes.num_columns)
     )
-    told = [len(usual) > 1 and any(p == 1 for p, _ in each) for each in classes]
+    masses = weights[(kept[:rows], *places)][people > 0]
+    people, lacking, alike = people[people > 0], masses[:, -1], masses.sum(axis=1)
+    absent = 1 - largest_ratio(alike - lacking, alike), largest_ratio(lacking, alike)
+    everybody, there = int(people.sum()), lacking < alike
+    masses, people = masses[there, :-1], people[there]
+    sizes, left = masses.sum(axis=1), (masses > 0).sum(axis=1)
+    told = (left == 1) & (usual.size > 1)
+    held, fair = masses * total, usual * sizes[:, None]
 
-    def count(holds: Iterable[bool]) -> int:
-        return sum(itertools.compress(sizes, holds))
+    def count(holds: NDArray[np.bool_]) -> int:
+        return int(people[holds].sum())
 
-    known = {
-        c: count(
-            sure or any(p >= c > q for p, q in each)
-            for sure, each in zip(told, classes, strict=True)
-        )
-        for c in CERTAINTIES
-    }
-    likeliest = [max(each) for each in classes]
+    known = {}
+    for c in CERTAINTIES:
+        a, b = c.numerator, c.denominator
+        near = (masses * b >= a * sizes[:, None]) & (usual * b < a * total)
+        known[c] = count(told | near.any(axis=1))
+    many = table.kind(secret).numeric and MANY_VALUES[0] < usual.size <= MANY_VALUES[1]
+    width, within = usual_width(values) if many else None, None
+    if width is not None:
+        at, numbers = np.nonzero(masses)
+        pairs = Pairs(numbers, at, masses[at, numbers], masses.shape[::-1])
+        within = NearbyPeople.of_pairs(pairs, values[: usual.size], width, known, (usual, people))
     return Verdict(
-        released=pram.columns,
-        secret=(confidential,),
-        people=sum(after),
-        groups=len(classes),
-        values=len(usual),
+        released=released,
+        secret=(secret,),
+        people=everybody,
+        groups=people.size,
+        values=usual.size,
         told=count(told),
-        told_alone=count(sure and n == 1 for sure, n in zip(told, sizes, strict=True)),
-        told_uncommon=count(
-            sure and q < max(usual) for sure, (_, q) in zip(told, likeliest, strict=True)
-        ),
+        told_alone=count(told & (people == 1)),
+        told_uncommon=count(told & (usual[masses.argmax(axis=1)] < max(each))),
         known=known,
         certainty=CERTAINTY if known[CERTAINTY] or not known[CERTAINTIES[-1]] else CERTAINTIES[-1],
-        ruled_out=count(not all(p for p, _ in each) for each in classes),
-        left=min(sum(p > 0 for p, _ in each) for each in classes),
-        guess_right=Fraction(sum(map(max, masses)), sum(totals) * pram.matrix.whole),
-        guess_right_before=max(usual),
-        largest_share=max(p for p, _ in likeliest),
-        gain=max(p / q for each in classes for p, q in each),
-        shift=max(sum(abs(p - q) for p, q in each) for each in classes) / 2,
-        left_out=int(absent.sum()),
-        absent=(min(lacking), max(lacking)),
+        ruled_out=count(left < usual.size),
+        left=int(left.min()),
+        guess_right=right,
+        guess_right_before=Fraction(max(each), total),
+        largest_share=largest_ratio(masses.max(axis=1), sizes),
+        gain=largest_ratio(held, fair),
+        shift=largest_ratio(abs(held - fair).sum(axis=1), sizes) / (2 * total),
+        within=within,
+        left_out=left_out,
+        absent=absent,
+    )
+
+
+def _drawn(weights: NDArray[Any], parts: NDArray[np.int64]) -> NDArray[Any]:
+    """Return whole numbers times a matrix along their second axis, which becomes the last.
+
+    Exact: in limbs of 24 bits, since a machine word holds the sum of 4,000 of their products.
+    """
+
+    def limbs(numbers: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
+        while numbers.any():
+            yield (numbers & (2**24 - 1)).astype(np.int64)
+            numbers = numbers >> 24
+
+    pairs = itertools.product(enumerate(limbs(weights)), enumerate(limbs(parts)))
+    return sum(
+        (np.tensordot(a, b, (1, 0)).astype(object) << 24 * (i + j) for (i, a), (j, b) in pairs),
+        np.array(0, object),
     )
 
 
