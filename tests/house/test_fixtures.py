@@ -19,7 +19,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 VERSIONS = sorted(path for path in FIXTURES.glob("v*") if path.is_dir())
-UNCHARGED = {"figures", "slow figures", "certificates", "designs"}
+UNCHARGED = {"figures", "slow figures", "certificates", "designs", "releases"}
 """What charges nobody."""
 
 

@@ -139,7 +139,7 @@ def test_the_sentence_says_whose_risk_counts_and_that_weights_estimate():
     assert report.people.sentence == (
         "1 person of 3 (33.33 %) stands among fewer than 2, and 1 is unique. "
         "If everybody is as exposed as the most exposed member of their household, 2 stand among "
-        "fewer than 2 (66.67 %). By the sampling weights about 0.6 of them would be found "
+        "fewer than 2 (66.67 %). By the sampling weights about 0.6 of all 3 people would be found "
         "in the population; this is an estimate and no promise."
     )
     content = report.to_dict()["people"]
@@ -249,7 +249,7 @@ def test_the_risk_by_weights_of_the_test_data_of_sdcmicro():
     found = record_exposure(TESTDATA, keys, roles=named)
     assert found.expected == pytest.approx(10.7755251363)  # sdcMicro rounds upwards: 10.778
     assert found.estimated_risk.sum() == pytest.approx(51.7995914641)
-    assert "about 10.8 of them" in anonymity(TESTDATA, roles=named).people.sentence
+    assert "about 10.8 of all 4,580 people" in anonymity(TESTDATA, roles=named).people.sentence
 
 
 # --- audits and reports on anonymity --------------------------------------------------------------

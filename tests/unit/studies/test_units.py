@@ -746,3 +746,15 @@ def test_an_identifier_that_repeats_stands_in_the_headline_and_leaves_under_no_o
     columns["case"] = {"role": "undecided"}
     made = anonymize(table, k=5, roles=roles)
     assert made.headline.endswith("give it the role unit if it names people.")
+
+
+def test_a_kept_column_that_another_one_is_computed_from_is_no_copy_of_itself(tmp_path):
+    columns = (
+        KeptColumn("height", Fraction(100), Fraction(250)),
+        QuantizedColumn("index", UniformQuantizer(0, 200, 100), of="weight/(height/100)**2"),
+    )
+    document = PolicyDocument(
+        columns, design={"columns": {"height": ["100", "250"], "weight": ["30", "200"]}}
+    )
+    table = {"height": [160.0, 171.0, 182.0], "weight": [60.0, 71.0, 82.0]}
+    assert release(table, document, tmp_path / "out.csv").rows == 3

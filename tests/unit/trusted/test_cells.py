@@ -247,7 +247,7 @@ def test_an_exact_decimal_is_shown_in_full_and_a_third_as_an_interval():
     whole = Estimate.within(Fraction("1234567.89"), Fraction("1234567.89"))
     third = Estimate.within(Fraction(1, 3), Fraction(1, 3))
     assert whole.shown == ("1,234,567.89", "exact", "0")
-    assert third.shown == ("0.333333", "[0.333333, 0.333334]", "±0.000001")
+    assert third.shown == ("0.333333333", "[0.333333333, 0.333333334]", "±0.000000001")
 
 
 def test_no_column_of_a_frame_takes_the_place_of_another():

@@ -168,7 +168,8 @@ def find_undone(
             f"The dependence of column '{name}' is allowed, which is not released as it is",
             hint=f"choose from {join_first(kept, 12)}" if kept else "leave it out",
         )
-    pairs = telling_columns(table, kept, [*changed])
+    # A column that is released as it is may also go into another one, such as a quotient.
+    pairs = telling_columns(table, kept, [name for name in changed if name not in kept])
     found = tuple(Undone(name, key, changed[key]) for name, key in pairs)
     for undone in found:
         if undone.column not in wanted:

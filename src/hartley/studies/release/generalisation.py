@@ -729,8 +729,9 @@ def _finer(
 
     for i, (name, of_key, at) in enumerate(zip(keys, levels, best.node, strict=True)):
         for finer in range(1, at):
-            codes = of_key[finer].groups[points.codes[:, i]][points.members]
-            rows = rows.append_column(f"{name} (level {finer})", pa.array(codes))
+            level, added = of_key[finer], f"{name} (level {finer})"
+            codes = level.groups[points.codes[:, i]][points.members]
+            rows = _replace(rows.append_column(added, pa.array(codes)), added, level.labels, codes)
     return rows
 
 
