@@ -389,7 +389,11 @@ class AnonymizedTable(Disclosing, Readable):
             f"{self.name}, made {self.k}-anonymous",
             headline,
             (
-                Tile(f"{again.k:,}", "records in the smallest class, counted again"),
+                Tile(
+                    f"{again.k:,}",
+                    f"{'records' if self.units is None else 'people'} in the smallest class, "
+                    "counted again",
+                ),
                 Tile(f"{float(100 * self.loss):.2f} %", "of the keys' detail lost"),
                 Tile(f"{self.suppressed:,}", f"{plural(self.suppressed, 'row')} left out"),
                 *(self.verdict_tiles or (few_tile(again.people),)),
@@ -540,6 +544,7 @@ def anonymize(  # noqa: PLR0913, PLR0915 - each is one choice of the user's, and
     if known_roles is not None and bins is None and hierarchy is None and method == "full-domain":
         levels_of = hierarchies_of(opened, known_roles, named)
     homes = () if known_roles is None else known_roles.named("household")
+    identifiers = () if known_roles is None else known_roles.named("identifier")
     units = () if unit is None else (unit,)
     if method == "mondrian":
         refuse_people("Mondrian", units, homes)
@@ -601,7 +606,7 @@ def anonymize(  # noqa: PLR0913, PLR0915 - each is one choice of the user's, and
         keys=named,
         kept=unchanged,
         confidential=hidden,
-        withheld=len(opened.columns) - len(named) - len(unchanged),
+        withheld=len({*opened.columns, *identifiers} - {*named, *unchanged}),
         k=int(k),
         method=method,
         rows=rows.num_rows,
