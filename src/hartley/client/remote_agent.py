@@ -454,7 +454,7 @@ def connect(  # noqa: PLR0913 - what a connection is made of, each by name
         Traceback (most recent call last):
             ...
         hartley.errors.OptionError: The token would be sent to 'hartley.example.org' without \
-encryption; hint: use https://, or allow it in a network that you trust: insecure=True, --insecure
+encryption; hint: use https://, or allow it in a network that you trust: insecure=True (--insecure)
     """
     connection = ServiceConnection(
         url,

@@ -70,9 +70,9 @@ def test_an_unknown_option_is_the_users_mistake(folder):
 @pytest.mark.slow
 def test_a_fault_inside_says_so_without_a_traceback(folder, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(
-        "import hartley.studies.look.audit as a\n"
+        "import hartley.studies.look.exposure as e\n"
         "def broken(*_, **__): raise ZeroDivisionError('SECRET-7741')\n"
-        "a.people_of = broken\n"
+        "e.Judge.verdicts = broken\n"
     )
     words = ("audit", folder / "people.parquet", "--secret", "age", "--released", "sex")
     found = run_process(*words, env=os.environ | {"PYTHONPATH": str(tmp_path)})
